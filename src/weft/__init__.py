@@ -1,0 +1,1 @@
+"""weft: an adaptive workflow scheduler."""

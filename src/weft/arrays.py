@@ -1,0 +1,36 @@
+"""Flat arrays: their types, freezing, and compressed sparse rows (CSR)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def frozen(values: Any, dtype: type) -> Any:
+    """A read-only contiguous array of the values; shares memory where it can."""
+    array: npt.NDArray[Any] = np.ascontiguousarray(values, dtype=dtype)
+    if array is values or array.base is not None:
+        array = array.view()
+    array.flags.writeable = False
+    return array
+
+
+def csr(rows: IntArray, columns: IntArray, n_rows: int) -> tuple[IntArray, IntArray]:
+    """Pointers and columns by row; within a row the pairs keep their order."""
+    counts = np.bincount(rows, minlength=n_rows)
+    pointers = np.zeros(n_rows + 1, dtype=np.int32)
+    np.cumsum(counts, out=pointers[1:])
+    in_order = bool(np.all(rows[1:] >= rows[:-1]))
+    ordered = columns if in_order else columns[np.argsort(rows, kind="stable")]
+    return frozen(pointers, np.int32), frozen(ordered, np.int32)
+
+
+def row_of_each(pointers: IntArray) -> IntArray:
+    """For every entry of a CSR structure, the row it belongs to."""
+    return np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))

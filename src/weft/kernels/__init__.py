@@ -1,0 +1,1 @@
+"""Plain functions on flat arrays, compiled where it pays."""

@@ -1,0 +1,137 @@
+"""The one validator of schedules: what every planner's result must satisfy."""
+
+from __future__ import annotations
+
+from typing import SupportsIndex
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.errors import InvalidScheduleError
+from weft.model.schedule import Schedule
+from weft.model.situation import Situation
+
+TOLERANCE = 1e-9  # relative to the makespan
+
+
+def check_schedule(schedule: Schedule, situation: Situation | None = None) -> None:
+    """Raise InvalidScheduleError, naming what is violated; the situation defaults to the start."""
+    if situation is None:
+        situation = Situation.at_start(schedule.workflow, schedule.platform)
+    violations = _shape(schedule)
+    if not violations:
+        begun = np.zeros(schedule.workflow.n_tasks, dtype=np.bool_)
+        begun[situation.attempts.task] = True
+        slop = TOLERANCE * max(1.0, schedule.makespan)
+        for rule in (_facts, _durations, _presence, _overlap, _precedence):
+            violations += rule(schedule, situation, begun, slop)
+    if violations:
+        raise InvalidScheduleError(violations)
+
+
+def _shape(schedule: Schedule) -> list[str]:
+    n = schedule.workflow.n_tasks
+    for name in ("processor", "start", "finish"):
+        if len(getattr(schedule, name)) != n:
+            return [f"{name} has {len(getattr(schedule, name))} entries for {n} tasks"]
+    unknown = (schedule.processor < 0) | (schedule.processor >= schedule.platform.n_processors)
+    violations = [f"task {_task(schedule, t)} is on no processor" for t in np.flatnonzero(unknown)]
+    untimed = ~(np.isfinite(schedule.start) & np.isfinite(schedule.finish))
+    violations += [f"task {_task(schedule, t)} has no time" for t in np.flatnonzero(untimed)]
+    return violations
+
+
+def _facts(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
+    """Tasks that have begun stay where and when they were; nothing new starts before now."""
+    attempts = situation.attempts
+    moved = s.processor[attempts.task] != attempts.processor
+    moved |= np.abs(s.start[attempts.task] - attempts.start) > slop
+    moved |= np.abs(s.finish[attempts.task] - situation.expected_finish()) > slop
+    early = ~begun & (s.start < situation.now - slop)
+    return [
+        f"task {_task(s, t)} has begun, but the schedule puts it elsewhere"
+        for t in attempts.task[moved]
+    ] + [
+        f"task {_task(s, t)} starts at {s.start[t]:g}, before now ({situation.now:g})"
+        for t in np.flatnonzero(early)
+    ]
+
+
+def _durations(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
+    tasks = np.arange(s.workflow.n_tasks)
+    needed = situation.estimates.cost[tasks, s.processor]
+    wrong = ~begun & (np.abs(s.finish - s.start - needed) > slop)
+    return [
+        f"task {_task(s, t)} takes {s.finish[t] - s.start[t]:g} on {_processor(s, t)}, "
+        f"but its cost there is {needed[t]:g}"
+        for t in np.flatnonzero(wrong)
+    ]
+
+
+def _presence(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
+    joins, leaves = s.platform.joins[s.processor], s.platform.leaves[s.processor]
+    absent = ~begun & ((s.start < joins - slop) | (s.finish > leaves + slop))
+    return [
+        f"task {_task(s, t)} runs from {s.start[t]:g} to {s.finish[t]:g} on {_processor(s, t)}, "
+        f"which is there from {joins[t]:g} to {leaves[t]:g}"
+        for t in np.flatnonzero(absent)
+    ]
+
+
+def _overlap(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
+    order = np.lexsort((s.finish, s.start, s.processor))
+    first, second = order[:-1], order[1:]
+    same = s.processor[first] == s.processor[second]
+    clash = same & (s.start[second] < s.finish[first] - slop)
+    return [
+        f"tasks {_task(s, a)} and {_task(s, b)} overlap on {_processor(s, a)}: "
+        f"{s.finish[a]:g} > {s.start[b]:g}"
+        for a, b in zip(first[clash], second[clash], strict=True)
+    ]
+
+
+def _precedence(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
+    items, producers, consumers = s.workflow.dependencies()
+    arrival = arrivals(s, situation, items, producers, consumers)
+    early = ~begun[consumers] & (s.start[consumers] < arrival - slop)
+    return [
+        f"task {_task(s, consumers[e])} starts at {s.start[consumers[e]]:g}, before its input "
+        f"{s.workflow.item_name(int(items[e]))!r} arrives at {arrival[e]:g}"
+        for e in np.flatnonzero(early)
+    ]
+
+
+def arrivals(
+    s: Schedule, situation: Situation, items: IntArray, producers: IntArray, consumers: IntArray
+) -> FloatArray:
+    """When each item is on its consumer's host under the schedule."""
+    source = s.platform.host[s.processor[producers]]
+    target = s.platform.host[s.processor[consumers]]
+    sent = np.where(source == target, s.finish[producers], _sent(s, situation, producers))
+    size = s.workflow.item_size[items]
+    arrival: FloatArray = (
+        sent + s.platform.startup[source, target] + size * s.platform.time_per_unit[source, target]
+    )
+    known_item, known_host, known_time = situation.known_arrivals()
+    if len(known_item) == 0:
+        return arrival
+    hosts = s.platform.n_hosts
+    keys = known_item.astype(np.int64) * hosts + known_host
+    by_key = np.argsort(keys, kind="stable")
+    wanted = items.astype(np.int64) * hosts + target
+    at = np.minimum(np.searchsorted(keys[by_key], wanted), len(keys) - 1)
+    found = keys[by_key][at] == wanted
+    return np.where(found, known_time[by_key][at], arrival)
+
+
+def _sent(s: Schedule, situation: Situation, producers: IntArray) -> FloatArray:
+    """When an item can leave its producer: once it is made, and not before now."""
+    return np.maximum(s.finish[producers], situation.now)
+
+
+def _task(s: Schedule, task: SupportsIndex) -> str:
+    return repr(s.workflow.task_names[task])
+
+
+def _processor(s: Schedule, task: SupportsIndex) -> str:
+    return repr(s.platform.processor_names[s.processor[task]])

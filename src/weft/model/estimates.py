@@ -1,0 +1,42 @@
+"""Estimates: the expected cost in seconds of every task on every processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.arrays import FloatArray, frozen
+from weft.errors import InputError
+from weft.model.platform import Platform
+from weft.model.workflow import Workflow
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The cost matrix W[task, processor], at full availability."""
+
+    cost: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", frozen(self.cost, np.float64))
+
+    @staticmethod
+    def declared(workflow: Workflow, platform: Platform) -> Estimates:
+        """What the files declare: seconds per processor, else seconds at speed 1 over speed."""
+        n, p = workflow.n_tasks, platform.n_processors
+        cost = np.empty((n, p))
+        np.divide(workflow.base_cost[:, None], platform.speed[None, :], out=cost)
+        for column, name in enumerate(platform.processor_names):
+            given = workflow.processor_cost.get(name)
+            if given is not None:
+                cost[:, column] = np.where(np.isnan(given), cost[:, column], given)
+        missing = np.isnan(cost)
+        if missing.any():
+            task, processor = (int(x) for x in np.argwhere(missing)[0])
+            raise InputError(
+                f"task {workflow.task_names[task]!r} has no cost on processor "
+                f"{platform.processor_names[processor]!r}; give it one, or one number for all",
+                place=f"tasks.{workflow.task_names[task]}.cost",
+            )
+        return Estimates(cost)

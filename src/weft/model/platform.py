@@ -1,0 +1,105 @@
+"""A platform: processors on hosts, and the links between hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray, frozen
+from weft.errors import InputError
+
+
+@dataclass(frozen=True)
+class Processor:
+    """One processor as a file gives it; the host defaults to its own name."""
+
+    name: str
+    host: str | None = None
+    speed: float = 1.0
+    price: float = 0.0
+    joins: float = 0.0
+    leaves: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Link:
+    """The time of a transfer between two hosts: startup + size x time per unit."""
+
+    time_per_unit: float = 1.0
+    startup: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Platform:
+    """Processors and hosts are indices here; the names are kept beside them.
+
+    A transfer of size s from host a to host b takes startup[a, b] + s * time_per_unit[a, b];
+    inside a host it takes no time.
+    """
+
+    processor_names: tuple[str, ...]
+    host_names: tuple[str, ...]
+    host: IntArray  # processor -> host
+    speed: FloatArray
+    price: FloatArray
+    joins: FloatArray
+    leaves: FloatArray
+    startup: FloatArray  # hosts x hosts
+    time_per_unit: FloatArray
+    network: Link = field(default_factory=Link)  # the default, kept for writing files
+
+    def __post_init__(self) -> None:
+        for name in ("speed", "price", "joins", "leaves", "startup", "time_per_unit"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+        object.__setattr__(self, "host", frozen(self.host, np.int32))
+
+    @property
+    def n_processors(self) -> int:
+        """The number of processors."""
+        return len(self.processor_names)
+
+    @property
+    def n_hosts(self) -> int:
+        """The number of hosts."""
+        return len(self.host_names)
+
+    def present(self, now: float) -> BoolArray:
+        """Which processors may be used now: joined, and not yet gone."""
+        here: BoolArray = (self.joins <= now) & (now < self.leaves)
+        return here
+
+    @staticmethod
+    def build(
+        processors: Sequence[Processor],
+        network: Link | None = None,
+        links: Mapping[tuple[str, str], Link] | None = None,
+    ) -> Platform:
+        """A platform from its processors, the default link, and links by pair of hosts."""
+        network = network or Link()
+        if not processors:
+            raise InputError("the platform has no processors")
+        hosts: dict[str, int] = {}
+        for p in processors:
+            hosts.setdefault(p.host or p.name, len(hosts))
+        h = len(hosts)
+        startup = np.full((h, h), network.startup)
+        per_unit = np.full((h, h), network.time_per_unit)
+        for (a, b), link in (links or {}).items():
+            for x, y in ((hosts[a], hosts[b]), (hosts[b], hosts[a])):
+                startup[x, y], per_unit[x, y] = link.startup, link.time_per_unit
+        np.fill_diagonal(startup, 0.0)
+        np.fill_diagonal(per_unit, 0.0)
+        return Platform(
+            processor_names=tuple(p.name for p in processors),
+            host_names=tuple(hosts),
+            host=np.array([hosts[p.host or p.name] for p in processors], dtype=np.int32),
+            speed=np.array([p.speed for p in processors]),
+            price=np.array([p.price for p in processors]),
+            joins=np.array([p.joins for p in processors]),
+            leaves=np.array([p.leaves for p in processors]),
+            startup=startup,
+            time_per_unit=per_unit,
+            network=network,
+        )

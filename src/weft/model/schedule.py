@@ -1,0 +1,67 @@
+"""A schedule: the intent, where and when each task should run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.arrays import FloatArray, IntArray, frozen
+from weft.model.platform import Platform
+from weft.model.workflow import Workflow
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Processor, start and finish of every task; tasks begun before it was made included."""
+
+    planner: str
+    workflow: Workflow
+    platform: Platform
+    processor: IntArray
+    start: FloatArray
+    finish: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processor", frozen(self.processor, np.int32))
+        object.__setattr__(self, "start", frozen(self.start, np.float64))
+        object.__setattr__(self, "finish", frozen(self.finish, np.float64))
+
+    @property
+    def makespan(self) -> float:
+        """When the last task finishes."""
+        return float(self.finish.max(initial=0.0))
+
+    @property
+    def cost(self) -> float:
+        """The money spent: price per second of use (Sakellariou et al., section 2)."""
+        price = self.platform.price[self.processor]
+        return float(np.dot(self.finish - self.start, price))
+
+    @property
+    def busy(self) -> FloatArray:
+        """The seconds of use of every processor."""
+        n = self.platform.n_processors
+        used = np.bincount(self.processor, weights=self.finish - self.start, minlength=n)
+        return used.astype(np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft plan --json` prints."""
+        processors = [self.platform.processor_names[p] for p in self.processor.tolist()]
+        rows = zip(
+            self.workflow.task_names,
+            processors,
+            self.start.tolist(),
+            self.finish.tolist(),
+            strict=True,
+        )
+        return {
+            "planner": self.planner,
+            "makespan": self.makespan,
+            "cost": self.cost,
+            "tasks": {
+                task: {"processor": processor, "start": start, "finish": finish}
+                for task, processor, start, finish in rows
+            },
+        }

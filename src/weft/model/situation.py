@@ -1,0 +1,97 @@
+"""The situation: everything known at one moment (Hernandez, Cole: the situated task graph)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from weft.arrays import FloatArray, IntArray, frozen
+from weft.model.estimates import Estimates
+from weft.model.platform import Platform
+from weft.model.workflow import Workflow
+
+
+class Freedom(Enum):
+    """What a planner may move."""
+
+    NOT_STARTED = "not started"  # running tasks stay where they are
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts:
+    """Facts: task t runs (finish is NaN) or has run on a processor. One task may have several."""
+
+    task: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    processor: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    start: FloatArray = field(default_factory=lambda: np.empty(0))
+    finish: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        for name in ("task", "processor"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
+        for name in ("start", "finish"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Items that are complete on a host other than their producer's."""
+
+    item: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    host: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+
+    def __post_init__(self) -> None:
+        for name in ("item", "host"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Items on their way to a host, and when each is expected there."""
+
+    item: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    host: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    arrival: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        for name in ("item", "host"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
+        object.__setattr__(self, "arrival", frozen(self.arrival, np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What a planner is asked from; at the start it is just empty."""
+
+    workflow: Workflow
+    platform: Platform
+    estimates: Estimates
+    now: float = 0.0
+    attempts: Attempts = field(default_factory=Attempts)
+    copies: Copies = field(default_factory=Copies)
+    transfers: Transfers = field(default_factory=Transfers)
+
+    @staticmethod
+    def at_start(workflow: Workflow, platform: Platform) -> Situation:
+        """Nothing has happened yet, and the estimates are the declared ones."""
+        return Situation(workflow, platform, Estimates.declared(workflow, platform))
+
+    def expected_finish(self) -> FloatArray:
+        """When each attempt finished, or should: an overdue one is expected to finish now."""
+        a = self.attempts
+        expected = np.maximum(self.now, a.start + self.estimates.cost[a.task, a.processor])
+        return np.where(np.isnan(a.finish), expected, a.finish)
+
+    def known_arrivals(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Where items are or are going, as (item, host, time): copies are there now.
+
+        To any other host an item must be sent, and not before now (Yu, Shi, section 4.1).
+        """
+        copies, moving = self.copies, self.transfers
+        return (
+            np.concatenate([copies.item, moving.item]),
+            np.concatenate([copies.host, moving.host]),
+            np.concatenate([np.full(len(copies.item), self.now), moving.arrival]),
+        )
