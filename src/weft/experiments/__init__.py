@@ -1,0 +1,1 @@
+"""What is generated, run and compared: benchmarks and the papers' experiments."""

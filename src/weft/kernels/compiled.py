@@ -1,0 +1,60 @@
+"""Kernels at two speeds: the same source as plain Python, and compiled by Numba where it pays.
+
+Importing Numba and loading a compiled kernel takes about a second, so small one-shot plans run
+the plain source. Once the plain work done in this process would have paid for it, we compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+WORTH_COMPILING = 3_000_000  # steps of a plain inner loop, roughly the second that Numba takes
+
+_compiled: dict[FunctionType, Any] = {}
+_plain_work = 0
+
+
+def pays(work: int) -> bool:
+    """Whether a call with so many inner steps should run compiled."""
+    global _plain_work
+    if _compiled or _plain_work + work > WORTH_COMPILING:
+        return True
+    _plain_work += work
+    return False
+
+
+def compiled(kernel: Kernel) -> Kernel:
+    """The kernel compiled, and with it every kernel function that it calls."""
+    return cast(Kernel, _compile(cast(FunctionType, kernel)))
+
+
+def _compile(kernel: FunctionType) -> Any:
+    if kernel not in _compiled:
+        import numba
+
+        numba.config.CACHE_DIR = str(_cache_directory())  # type: ignore[attr-defined]
+        names = dict(kernel.__globals__)
+        for name in kernel.__code__.co_names:
+            value = names.get(name)
+            if isinstance(value, FunctionType) and value.__module__.startswith("weft.kernels."):
+                names[name] = _compile(value)
+        twin = FunctionType(kernel.__code__, names, kernel.__name__, kernel.__defaults__)
+        twin.__module__ = kernel.__module__
+        twin.__qualname__ = kernel.__qualname__
+        _compiled[kernel] = numba.njit(cache=True, nogil=True)(twin)
+    return _compiled[kernel]
+
+
+def _cache_directory() -> Path:
+    """Keyed by the kernels' source: Numba alone does not notice a change in a callee's file."""
+    here = Path(__file__).parent
+    source = b"".join(path.read_bytes() for path in sorted(here.glob("*.py")))
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "weft" / f"kernels-{hashlib.sha256(source).hexdigest()[:16]}"

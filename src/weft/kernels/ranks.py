@@ -1,0 +1,174 @@
+"""Priorities over the graph: ranks, levels, and the orders they give."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from weft.arrays import FloatArray, IntArray
+from weft.kernels.problem import Problem
+
+
+def upward_rank(
+    problem: Problem, weight: FloatArray, startup: float, per_unit: float
+) -> FloatArray:
+    """rank_u(i) = w_i + max over outputs of (c + rank_u(j)) (Topcuoglu et al., eq. 7).
+
+    Only movable tasks count; with startup and per_unit 0 it is DLS's static level.
+    """
+    rank = np.zeros(problem.n_tasks)
+    movable, use_ptr, use_task = problem.movable, problem.use_ptr, problem.use_task
+    for k in range(problem.n_tasks - 1, -1, -1):
+        task = problem.order[k]
+        if not movable[task]:
+            continue
+        longest = 0.0
+        for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
+            item = problem.out_item[o]
+            transfer = startup + problem.item_size[item] * per_unit
+            for u in range(use_ptr[item], use_ptr[item + 1]):
+                consumer = use_task[u]
+                if movable[consumer] and transfer + rank[consumer] > longest:
+                    longest = transfer + rank[consumer]
+        rank[task] = weight[task] + longest
+    return rank
+
+
+def downward_rank(
+    problem: Problem, weight: FloatArray, startup: float, per_unit: float
+) -> FloatArray:
+    """rank_d(j) = max over inputs of (rank_d(i) + w_i + c) (Topcuoglu et al., eq. 9)."""
+    rank = np.zeros(problem.n_tasks)
+    for k in range(problem.n_tasks):
+        task = problem.order[k]
+        if not problem.movable[task]:
+            continue
+        longest = 0.0
+        for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
+            item = problem.in_item[e]
+            producer = problem.item_producer[item]
+            if producer >= 0 and problem.movable[producer]:
+                transfer = startup + problem.item_size[item] * per_unit
+                path = rank[producer] + weight[producer] + transfer
+                if path > longest:
+                    longest = path
+        rank[task] = longest
+    return rank
+
+
+def critical_path(
+    problem: Problem, rank: FloatArray, position: IntArray, entry: int, startup: float,
+    per_unit: float,
+) -> list[int]:  # fmt: skip
+    """From an entry task, always on to the consumer that the upward rank comes from."""
+    path = [entry]
+    task = entry
+    while task >= 0:
+        following = -1
+        longest = -1.0
+        for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
+            item = problem.out_item[o]
+            transfer = startup + problem.item_size[item] * per_unit
+            for u in range(problem.use_ptr[item], problem.use_ptr[item + 1]):
+                consumer = problem.use_task[u]
+                length = transfer + rank[consumer]
+                earlier = following >= 0 and position[consumer] < position[following]
+                if problem.movable[consumer] and (
+                    length > longest or (length == longest and earlier)
+                ):
+                    longest = length
+                    following = consumer
+        if following >= 0:
+            path.append(following)
+        task = following
+    return path
+
+
+def hop_levels(problem: Problem) -> IntArray:
+    """The number of movable tasks on the longest path that leads to each task."""
+    level = np.zeros(problem.n_tasks, dtype=np.int32)
+    for k in range(problem.n_tasks):
+        task = problem.order[k]
+        deepest = 0
+        for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
+            producer = problem.item_producer[problem.in_item[e]]
+            if producer >= 0 and problem.movable[producer] and level[producer] >= deepest:
+                deepest = level[producer] + 1
+        level[task] = deepest
+    return level
+
+
+def waiting_counts(problem: Problem) -> IntArray:
+    """How many inputs of each task come from tasks that are still to be placed."""
+    waiting = np.zeros(problem.n_tasks, dtype=np.int32)
+    for task in range(problem.n_tasks):
+        for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
+            producer = problem.item_producer[problem.in_item[e]]
+            if producer >= 0 and problem.movable[producer]:
+                waiting[task] += 1
+    return waiting
+
+
+def ready_order(problem: Problem, ranked: IntArray) -> IntArray:
+    """The order in which a ready list hands out the tasks: of those ready, the first ranked."""
+    waiting = waiting_counts(problem)
+    place = np.zeros(problem.n_tasks, dtype=np.int64)
+    for k in range(len(ranked)):
+        place[ranked[k]] = k
+    order = np.empty(len(ranked), dtype=np.int32)
+    ready = [place[task] for task in ranked if waiting[task] == 0]
+    heapq.heapify(ready)
+    count = 0
+    while len(ready) > 0:
+        task = ranked[heapq.heappop(ready)]
+        order[count] = task
+        count += 1
+        for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
+            item = problem.out_item[o]
+            for u in range(problem.use_ptr[item], problem.use_ptr[item + 1]):
+                consumer = problem.use_task[u]
+                if problem.movable[consumer]:
+                    waiting[consumer] -= 1
+                    if waiting[consumer] == 0:
+                        heapq.heappush(ready, place[consumer])
+    return order
+
+
+def optimistic_cost(problem: Problem, startup: float, per_unit: float) -> FloatArray:
+    """PEFT's table, flat: OCT(i,p) = max_j min_q (OCT(j,q) + w(j,q) + c) (Arabnejad, Barbosa).
+
+    The transfer is free where q is on p's host, so only two candidates count for each consumer:
+    the best q on p's host, and the best q anywhere with the mean transfer time.
+    """
+    processors = problem.n_processors
+    oct_table = np.zeros(problem.n_tasks * processors)
+    on_host = np.empty(problem.n_hosts)
+    for k in range(problem.n_tasks - 1, -1, -1):
+        task = problem.order[k]
+        if not problem.movable[task]:
+            continue
+        for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
+            item = problem.out_item[o]
+            transfer = startup + problem.item_size[item] * per_unit
+            for u in range(problem.use_ptr[item], problem.use_ptr[item + 1]):
+                consumer = problem.use_task[u]
+                if not problem.movable[consumer]:
+                    continue
+                for host in range(problem.n_hosts):
+                    on_host[host] = np.inf
+                anywhere = np.inf
+                for q in range(processors):
+                    rest = (
+                        oct_table[consumer * processors + q]
+                        + problem.cost[consumer * processors + q]
+                    )
+                    if rest < on_host[problem.host[q]]:
+                        on_host[problem.host[q]] = rest
+                    if rest < anywhere:
+                        anywhere = rest
+                for p in range(processors):
+                    least = min(on_host[problem.host[p]], anywhere + transfer)
+                    if least > oct_table[task * processors + p]:
+                        oct_table[task * processors + p] = least
+    return oct_table

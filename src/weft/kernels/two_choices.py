@@ -1,0 +1,76 @@
+"""FCP's placement: only two processors are looked at for each task."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import FloatArray, IntArray
+from weft.kernels.arrival import data_arrival
+from weft.kernels.problem import Problem
+
+
+def place_two_choices(
+    problem: Problem, order: IntArray, position: IntArray, startup: float, per_unit: float
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Each task on the processor free first or on its enabling one, whichever finishes it first.
+
+    All processors are candidates where neither can finish the task before leaving. No insertion.
+    """
+    processors = problem.n_processors
+    processor = np.full(problem.n_tasks, -1, dtype=np.int32)
+    start = np.zeros(problem.n_tasks)
+    finish = np.zeros(problem.n_tasks)
+    source_host = problem.source_host.copy()
+    ready_at = problem.ready_at.copy()
+    free_from = problem.free_from.copy()
+    placed_on = problem.settled_on.copy()
+    arrival = np.zeros(problem.n_hosts)
+    for task in order:
+        data_arrival(problem, task, source_host, ready_at, arrival)
+        free_first = 0
+        for p in range(1, processors):
+            if free_from[p] < free_from[free_first]:
+                free_first = p
+        enabling = enabling_processor(
+            problem, task, placed_on, ready_at, position, startup, per_unit
+        )
+        best = -1
+        best_finish = np.inf
+        for everyone in (False, True):
+            if best >= 0:
+                break
+            for p in range(processors):
+                if not everyone and p != free_first and p != enabling:
+                    continue
+                ends = max(arrival[problem.host[p]], free_from[p])
+                ends += problem.cost[task * processors + p]
+                if ends < best_finish and ends <= problem.until[p]:
+                    best, best_finish = p, ends
+        if best < 0:
+            break
+        processor[task] = best
+        placed_on[task] = best
+        start[task] = max(arrival[problem.host[best]], free_from[best])
+        finish[task] = best_finish
+        source_host[task] = problem.host[best]
+        ready_at[task] = best_finish
+        free_from[best] = best_finish
+    return processor, start, finish
+
+
+def enabling_processor(
+    problem: Problem, task: int, placed_on: IntArray, ready_at: FloatArray, position: IntArray,
+    startup: float, per_unit: float,
+) -> int:  # fmt: skip
+    """The processor whose message, at the mean transfer time, arrives last; -1 if there is none."""
+    last = -1
+    last_arrival = -1.0
+    for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
+        item = problem.in_item[e]
+        producer = problem.item_producer[item]
+        if producer < 0 or placed_on[producer] < 0:
+            continue
+        here = ready_at[producer] + startup + problem.item_size[item] * per_unit
+        if here > last_arrival or (here == last_arrival and position[producer] < position[last]):
+            last, last_arrival = producer, here
+    return placed_on[last] if last >= 0 else -1

@@ -1,0 +1,1 @@
+"""One short file per algorithm, found by the registry."""

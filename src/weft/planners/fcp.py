@@ -1,0 +1,30 @@
+"""FCP: Radulescu, van Gemund, "On the complexity of list scheduling algorithms"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weft.kernels.ranks import ready_order
+from weft.kernels.two_choices import place_two_choices
+from weft.model import Freedom, Schedule, Situation
+from weft.planning import Planning
+
+
+@dataclass(frozen=True)
+class Fcp:
+    """Ready tasks by upward rank; only the processor free first and the enabling one are tried.
+
+    The paper has equal processors and takes the earlier start; on unequal ones we read it as the
+    earlier finish.
+    """
+
+    name: ClassVar[str] = "fcp"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """A schedule by FCP."""
+        planning = Planning(situation, freedom)
+        order = planning.run(ready_order, planning.by_rank(planning.upward_rank))
+        position = situation.workflow.position
+        placement = planning.run(place_two_choices, order, position, *planning.mean_link)
+        return planning.schedule(self, placement)

@@ -1,0 +1,24 @@
+"""HBMCT: Sakellariou, Zhao, "A hybrid heuristic for DAG scheduling on heterogeneous systems"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weft.kernels.groups import place_groups
+from weft.model import Freedom, Schedule, Situation
+from weft.planning import Planning
+
+
+@dataclass(frozen=True)
+class Hbmct:
+    """Groups of independent tasks in rank order, each balanced by minimum completion time."""
+
+    name: ClassVar[str] = "hbmct"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """A schedule by HBMCT."""
+        planning = Planning(situation, freedom)
+        order = planning.by_rank(planning.upward_rank)
+        work = planning.n_movable**2
+        return planning.schedule(self, planning.run(place_groups, order, work=work))

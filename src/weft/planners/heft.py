@@ -1,0 +1,25 @@
+"""HEFT: Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weft.kernels.placement import place_in_order
+from weft.model import Freedom, Schedule, Situation
+from weft.planning import NO_BIAS, NO_PINS, Planning
+
+
+@dataclass(frozen=True)
+class Heft:
+    """Highest upward rank first, each task where it finishes earliest, filling gaps."""
+
+    name: ClassVar[str] = "heft"
+    insertion: bool = True
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """A schedule by HEFT."""
+        planning = Planning(situation, freedom)
+        order = planning.by_rank(planning.upward_rank)
+        placement = planning.run(place_in_order, order, NO_PINS, NO_BIAS, self.insertion)
+        return planning.schedule(self, placement)

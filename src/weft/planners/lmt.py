@@ -1,0 +1,32 @@
+"""LMT: Iverson, Ozguner, Follen, "Parallelizing existing applications in a distributed ..."."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from weft.kernels.placement import place_in_order
+from weft.kernels.ranks import hop_levels
+from weft.model import Freedom, Schedule, Situation
+from weft.planning import NO_BIAS, NO_PINS, Planning
+
+
+@dataclass(frozen=True)
+class Lmt:
+    """Level by level, the costliest task first, each where it finishes earliest.
+
+    The paper merges the tasks of a level until there are no more than processors; we read it
+    after Topcuoglu et al., who leave the tasks apart.
+    """
+
+    name: ClassVar[str] = "lmt"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """A schedule by LMT."""
+        planning = Planning(situation, freedom)
+        level = planning.run(hop_levels)
+        by_cost = planning.by_rank(planning.mean_cost)
+        order = by_cost[np.argsort(level[by_cost], kind="stable")]
+        return planning.schedule(self, planning.run(place_in_order, order, NO_PINS, NO_BIAS, False))

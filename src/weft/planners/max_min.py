@@ -1,0 +1,26 @@
+"""Max-Min as a planner: Ibarra, Kim, on the tasks whose parents are placed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from weft.kernels.best_pair import place_best_pair
+from weft.model import Freedom, Schedule, Situation
+from weft.planning import Planning
+
+
+@dataclass(frozen=True)
+class MaxMin:
+    """Of the tasks whose parents are placed, the one whose earliest finish is latest goes first."""
+
+    name: ClassVar[str] = "max-min"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """A schedule by Max-Min."""
+        planning = Planning(situation, freedom)
+        line = planning.line(planning.by_rank(planning.upward_rank))
+        none, work = np.zeros(planning.problem.n_tasks), planning.n_movable**2
+        return planning.schedule(self, planning.run(place_best_pair, none, line, True, work=work))

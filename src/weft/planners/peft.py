@@ -1,0 +1,26 @@
+"""PEFT: Arabnejad, Barbosa, "List scheduling ... by an optimistic cost table"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from weft.kernels.placement import place_in_order
+from weft.kernels.ranks import optimistic_cost, ready_order
+from weft.model import Freedom, Schedule, Situation
+from weft.planning import NO_PINS, Planning
+
+
+@dataclass(frozen=True)
+class Peft:
+    """Each task where its finish plus the optimistic rest of its path is smallest."""
+
+    name: ClassVar[str] = "peft"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """A schedule by PEFT."""
+        planning = Planning(situation, freedom)
+        table = planning.run(optimistic_cost, *planning.mean_link)
+        rank = table.reshape(planning.cost.shape).mean(axis=1)
+        order = planning.run(ready_order, planning.by_rank(rank))
+        return planning.schedule(self, planning.run(place_in_order, order, NO_PINS, table, True))

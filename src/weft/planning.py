@@ -1,0 +1,186 @@
+"""One planning call: a Situation as the kernels' flat arrays, and their answer as a Schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen
+from weft.errors import PlanningError
+from weft.kernels.compiled import compiled, pays
+from weft.kernels.problem import Problem
+from weft.kernels.ranks import upward_rank
+from weft.model import Freedom, Schedule, Situation
+from weft.spec import spec_of
+
+Result = TypeVar("Result")
+Placement = tuple[IntArray, FloatArray, FloatArray]
+
+NO_PINS: IntArray = np.empty(0, dtype=np.int32)
+NO_BIAS: FloatArray = np.empty(0)
+EQUAL_RANKS = 1e-12  # of the largest rank: what differs by less is rounding, hence a tie
+
+
+class Planning:
+    """What every planner needs: the problem, means over the usable processors, orders by rank."""
+
+    def __init__(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> None:
+        self.situation, self.freedom = situation, freedom
+        self.usable = np.flatnonzero(situation.platform.present(situation.now)).astype(np.int32)
+        if len(self.usable) == 0:
+            raise PlanningError(f"no processor can be used at time {situation.now:g}")
+        self.problem = self._pose()
+        self.n_movable = int(np.count_nonzero(self.problem.movable))
+
+    def _pose(self) -> Problem:
+        situation, usable = self.situation, self.usable
+        wf, pf = situation.workflow, situation.platform
+        cost = situation.estimates.cost
+        return Problem(
+            n_tasks=wf.n_tasks,
+            n_processors=len(usable),
+            n_hosts=pf.n_hosts,
+            order=wf.order,
+            in_ptr=wf.in_ptr,
+            in_item=wf.in_item,
+            out_ptr=wf.out_ptr,
+            out_item=wf.out_item,
+            use_ptr=wf.use_ptr,
+            use_task=wf.use_task,
+            item_size=wf.item_size,
+            item_producer=wf.item_producer,
+            cost=frozen((cost if self._all_usable else cost[:, usable]).reshape(-1), np.float64),
+            host=frozen(pf.host[usable], np.int32),
+            startup=frozen(pf.startup.reshape(-1), np.float64),
+            per_unit=frozen(pf.time_per_unit.reshape(-1), np.float64),
+            free_from=self._free_from(),
+            until=frozen(pf.leaves[usable], np.float64),
+            **self._settled(),
+            **self._known(),
+        )
+
+    @property
+    def _all_usable(self) -> bool:
+        return len(self.usable) == self.situation.platform.n_processors
+
+    def _free_from(self) -> FloatArray:
+        """A processor is free from now, or from the expected end of what it runs."""
+        situation, attempts = self.situation, self.situation.attempts
+        free = np.full(situation.platform.n_processors, situation.now)
+        running = np.isnan(attempts.finish)
+        np.maximum.at(free, attempts.processor[running], situation.expected_finish()[running])
+        return cast(FloatArray, frozen(free[self.usable], np.float64))
+
+    def _settled(self) -> dict[str, Any]:
+        """Tasks that have begun stay; their outputs can leave once made, and not before now."""
+        situation, attempts = self.situation, self.situation.attempts
+        n, host = situation.workflow.n_tasks, situation.platform.host
+        movable = np.ones(n, dtype=np.bool_)
+        settled_on = np.full(n, -1, dtype=np.int32)
+        source_host = np.zeros(n, dtype=np.int32)
+        ready_at = np.zeros(n)
+        if len(attempts.task):
+            number = np.full(situation.platform.n_processors, -1, dtype=np.int32)
+            number[self.usable] = np.arange(len(self.usable))
+            movable[attempts.task] = False
+            settled_on[attempts.task] = number[attempts.processor]
+            source_host[attempts.task] = host[attempts.processor]
+            ready_at[attempts.task] = np.maximum(situation.now, situation.expected_finish())
+        return {
+            "movable": frozen(movable, np.bool_),
+            "settled_on": frozen(settled_on, np.int32),
+            "source_host": frozen(source_host, np.int32),
+            "ready_at": frozen(ready_at, np.float64),
+        }
+
+    def _known(self) -> dict[str, Any]:
+        items, hosts, times = self.situation.known_arrivals()
+        if len(items) == 0:
+            pointers, by_item = NO_PINS, NO_PINS
+        else:
+            entries = np.arange(len(items), dtype=np.int32)
+            pointers, by_item = csr(items, entries, self.situation.workflow.n_items)
+        return {
+            "known_ptr": frozen(pointers, np.int32),
+            "known_host": frozen(hosts[by_item], np.int32),
+            "known_time": frozen(times[by_item], np.float64),
+        }
+
+    @cached_property
+    def cost(self) -> FloatArray:
+        """The cost matrix over the usable processors."""
+        return self.problem.cost.reshape(self.problem.n_tasks, self.problem.n_processors)
+
+    @cached_property
+    def mean_cost(self) -> FloatArray:
+        """The mean cost of each task."""
+        return cast(FloatArray, self.cost.mean(axis=1))
+
+    @cached_property
+    def mean_link(self) -> tuple[float, float]:
+        """Mean startup and time per unit over all ordered pairs of distinct processors."""
+        host, p = self.problem.host, self.problem.n_processors
+        pairs = max(1, p * (p - 1))
+        platform, at = self.situation.platform, np.ix_(host, host)
+        return (
+            float(platform.startup[at].sum() / pairs),
+            float(platform.time_per_unit[at].sum() / pairs),
+        )
+
+    @cached_property
+    def upward_rank(self) -> FloatArray:
+        """HEFT's rank: mean costs and mean transfer times."""
+        return self.run(upward_rank, self.mean_cost, *self.mean_link)
+
+    def by_rank(self, rank: FloatArray) -> IntArray:
+        """The movable tasks, highest rank first, then by topological position."""
+        order = self.situation.workflow.order
+        order = order if self.n_movable == len(order) else order[self.problem.movable[order]]
+        quantum = float(rank.max(initial=0.0)) * EQUAL_RANKS
+        level = np.rint(rank[order] / quantum) if quantum > 0 else np.zeros(len(order))
+        return order[np.argsort(-level, kind="stable")]
+
+    def line(self, order: IntArray) -> IntArray:
+        """The place of each task in an order."""
+        place = np.zeros(self.problem.n_tasks, dtype=np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return place
+
+    def run(
+        self, kernel: Callable[..., Result], *arguments: Any, work: int | None = None
+    ) -> Result:
+        """Call a kernel on the problem: compiled where that pays, else as plain Python."""
+        if work is None:
+            work = (len(self.problem.in_item) + self.n_movable) * self.problem.n_processors
+        if pays(work):
+            return compiled(kernel)(self.problem, *arguments)
+        return kernel(self._plain, *(_listed(a) for a in arguments))
+
+    @cached_property
+    def _plain(self) -> Problem:
+        """The problem on lists, which plain Python reads faster than arrays."""
+        return Problem(*(_listed(value) for value in self.problem))
+
+    def schedule(self, planner: Any, placement: Placement) -> Schedule:
+        """The kernel's placement as a schedule of all tasks."""
+        situation, attempts = self.situation, self.situation.attempts
+        processor, start, finish = placement
+        lost: BoolArray = self.problem.movable & (processor < 0)
+        if lost.any():
+            task = situation.workflow.task_names[int(np.flatnonzero(lost)[0])]
+            raise PlanningError(f"no processor can finish task {task!r} before it leaves")
+        processor = self.usable[processor] if not self._all_usable else processor
+        if len(attempts.task):
+            processor[attempts.task] = attempts.processor
+            start[attempts.task] = attempts.start
+            finish[attempts.task] = situation.expected_finish()
+        return Schedule(
+            spec_of(planner), situation.workflow, situation.platform, processor, start, finish
+        )
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value

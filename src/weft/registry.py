@@ -1,0 +1,56 @@
+"""From a spec string to an object: `heft[insertion=false]`. Files are found, not listed."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+from weft.contracts import Planner
+from weft.errors import InputError, unknown_name
+from weft.spec import parse_spec
+
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def planner_names() -> list[str]:
+    """The names of all planners: one file of weft.planners each, `min_min.py` is min-min."""
+    folder = Path(__file__).with_name("planners")
+    modules = (m.name for m in pkgutil.iter_modules([str(folder)]))
+    return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+
+
+def planner_class(name: str) -> type[Planner]:
+    """The planner of that name; only its own file is imported."""
+    if name not in planner_names():
+        raise InputError(unknown_name("planner", name, planner_names()))
+    module = importlib.import_module(f"weft.planners.{name.replace('-', '_')}")
+    for value in vars(module).values():
+        if isinstance(value, type) and getattr(value, "name", None) == name:
+            return cast(type[Planner], value)
+    raise TypeError(f"{module.__name__} has no class with name = {name!r}")
+
+
+def planner(spec: str) -> Planner:
+    """The planner that a spec string asks for."""
+    name, raw = parse_spec(spec)
+    cls = planner_class(name)
+    known = {f.name: f for f in fields(cast(Any, cls))}
+    options = {}
+    for key, text in raw.items():
+        if key not in known:
+            raise InputError(unknown_name(f"option of {name}", key, known))
+        options[key] = _value(text, str(known[key].type), f"{name}[{key}]")
+    return cls(**options)
+
+
+def _value(text: str, kind: str, place: str) -> Any:
+    """The text of an option as the type its field declares."""
+    try:
+        if kind == "bool":
+            return _WORDS[text.lower()]
+        return {"int": int, "float": float, "str": str}[kind](text)
+    except (KeyError, ValueError):
+        raise InputError(f"{text!r} is not a {kind}", place=place) from None
