@@ -11,6 +11,7 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen
 from weft.errors import PlanningError
 from weft.kernels.compiled import compiled, pays
+from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Schedule, Situation
@@ -19,8 +20,6 @@ from weft.spec import spec_of
 Result = TypeVar("Result")
 Placement = tuple[IntArray, FloatArray, FloatArray]
 
-NO_PINS: IntArray = np.empty(0, dtype=np.int32)
-NO_BIAS: FloatArray = np.empty(0)
 EQUAL_RANKS = 1e-12  # of the largest rank: what differs by less is rounding, hence a tie
 
 
@@ -54,8 +53,8 @@ class Planning:
             item_producer=wf.item_producer,
             cost=frozen((cost if self._all_usable else cost[:, usable]).reshape(-1), np.float64),
             host=frozen(pf.host[usable], np.int32),
-            startup=frozen(pf.startup.reshape(-1), np.float64),
-            per_unit=frozen(pf.time_per_unit.reshape(-1), np.float64),
+            startup=pf.startup.reshape(-1),
+            per_unit=pf.time_per_unit.reshape(-1),
             free_from=self._free_from(),
             until=frozen(pf.leaves[usable], np.float64),
             **self._settled(),
@@ -70,8 +69,9 @@ class Planning:
         """A processor is free from now, or from the expected end of what it runs."""
         situation, attempts = self.situation, self.situation.attempts
         free = np.full(situation.platform.n_processors, situation.now)
-        running = np.isnan(attempts.finish)
-        np.maximum.at(free, attempts.processor[running], situation.expected_finish()[running])
+        if len(attempts.task):
+            running = np.isnan(attempts.finish)
+            np.maximum.at(free, attempts.processor[running], situation.expected_finish()[running])
         return cast(FloatArray, frozen(free[self.usable], np.float64))
 
     def _settled(self) -> dict[str, Any]:
@@ -99,12 +99,11 @@ class Planning:
     def _known(self) -> dict[str, Any]:
         items, hosts, times = self.situation.known_arrivals()
         if len(items) == 0:
-            pointers, by_item = NO_PINS, NO_PINS
-        else:
-            entries = np.arange(len(items), dtype=np.int32)
-            pointers, by_item = csr(items, entries, self.situation.workflow.n_items)
+            return _NOTHING_KNOWN
+        entries = np.arange(len(items), dtype=np.int32)
+        pointers, by_item = csr(items, entries, self.situation.workflow.n_items)
         return {
-            "known_ptr": frozen(pointers, np.int32),
+            "known_ptr": pointers,
             "known_host": frozen(hosts[by_item], np.int32),
             "known_time": frozen(times[by_item], np.float64),
         }
@@ -121,14 +120,11 @@ class Planning:
 
     @cached_property
     def mean_link(self) -> tuple[float, float]:
-        """Mean startup and time per unit over all ordered pairs of distinct processors."""
-        host, p = self.problem.host, self.problem.n_processors
-        pairs = max(1, p * (p - 1))
-        platform, at = self.situation.platform, np.ix_(host, host)
-        return (
-            float(platform.startup[at].sum() / pairs),
-            float(platform.time_per_unit[at].sum() / pairs),
-        )
+        """Startup and time per unit of the mean link between the usable processors."""
+        platform = self.situation.platform
+        everyone = self._all_usable
+        link = platform.mean_link if everyone else platform.mean_link_among(self.usable)
+        return link.startup, link.time_per_unit
 
     @cached_property
     def upward_rank(self) -> FloatArray:
@@ -142,6 +138,20 @@ class Planning:
         quantum = float(rank.max(initial=0.0)) * EQUAL_RANKS
         level = np.rint(rank[order] / quantum) if quantum > 0 else np.zeros(len(order))
         return order[np.argsort(-level, kind="stable")]
+
+    def place(
+        self,
+        order: IntArray,
+        *,
+        pinned: IntArray | None = None,
+        bias: FloatArray | None = None,
+        insertion: bool = True,
+    ) -> Placement:
+        """Earliest finish in the given order; see the kernel for pins and bias."""
+        shortest = float(self.problem.cost.min(initial=np.inf)) if insertion else np.inf
+        pins = _NO_PINS if pinned is None else pinned
+        extra = _NO_BIAS if bias is None else bias
+        return self.run(place_in_order, order, pins, extra, shortest)
 
     def line(self, order: IntArray) -> IntArray:
         """The place of each task in an order."""
@@ -184,3 +194,12 @@ class Planning:
 
 def _listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+_NO_PINS: IntArray = np.empty(0, dtype=np.int32)
+_NO_BIAS: FloatArray = np.empty(0)
+_NOTHING_KNOWN = {
+    "known_ptr": frozen([], np.int32),
+    "known_host": frozen([], np.int32),
+    "known_time": frozen([], np.float64),
+}

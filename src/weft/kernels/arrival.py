@@ -30,10 +30,10 @@ def data_arrival(
         sent = ready_at[producer]
         size = item_size[item]
         row = source_host[producer] * hosts
+        startup_to = startup[row : row + hosts]  # slices, so that the loop is vectorised
+        per_unit_to = per_unit[row : row + hosts]
         for host in range(hosts):
-            here = sent + (startup[row + host] + size * per_unit[row + host])
-            if here > arrival[host]:
-                arrival[host] = here
+            arrival[host] = max(arrival[host], sent + (startup_to[host] + size * per_unit_to[host]))
 
 
 def arrival_of_known(

@@ -48,7 +48,7 @@ def _compile(kernel: FunctionType) -> Any:
         twin = FunctionType(kernel.__code__, names, kernel.__name__, kernel.__defaults__)
         twin.__module__ = kernel.__module__
         twin.__qualname__ = kernel.__qualname__
-        _compiled[kernel] = numba.njit(cache=True, nogil=True)(twin)
+        _compiled[kernel] = numba.njit(cache=True, nogil=True, forceinline=True)(twin)
     return _compiled[kernel]
 
 

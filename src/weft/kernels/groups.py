@@ -1,6 +1,7 @@
 """HBMCT's placement: groups of independent tasks, each balanced by moving tasks about.
 
-On a processor, the group's tasks run in the order in which their data arrive there. A row of
+On a processor, the group's tasks run in the order in which they could start there, by rank where
+that is equal (as it is for all whose data are there when the processor gets free). A row of
 tasks maps the time x at which the processor gets free to max(x + length, latest), so the effect
 of one task more or less is known from what stands before it and behind it, without a replay.
 """
@@ -24,30 +25,63 @@ def place_groups(problem: Problem, order: IntArray) -> tuple[IntArray, FloatArra
     source_host = problem.source_host.copy()
     ready_at = problem.ready_at.copy()
     free_from = problem.free_from.copy()
-    group_of = np.full(problem.n_tasks, -1)
+    arrival = np.zeros(problem.n_hosts)
+    group_of = np.full(problem.n_tasks, -1, dtype=np.int32)
     begin = 0
     while begin < len(order):
         end = group_end(problem, order, begin, group_of)
-        arrival = np.zeros((end - begin) * problem.n_hosts)
-        for k in range(begin, end):
-            row = arrival[(k - begin) * problem.n_hosts : (k - begin + 1) * problem.n_hosts]
-            data_arrival(problem, order[k], source_host, ready_at, row)
-        queue, count = balance(problem, order[begin:end], arrival, free_from)
-        for p in range(problem.n_processors):
-            for k in range(count[p]):
-                member = queue[p * (end - begin) + k]
-                task = order[begin + member]
-                data_ready = arrival[member * problem.n_hosts + problem.host[p]]
-                start[task] = max(free_from[p], data_ready)
-                finish[task] = start[task] + problem.cost[task * problem.n_processors + p]
-                if finish[task] > problem.until[p]:
-                    return processor, start, finish
-                processor[task] = p
-                source_host[task] = problem.host[p]
-                ready_at[task] = finish[task]
-                free_from[p] = finish[task]
+        tasks = order[begin:end]
+        ready = np.zeros(len(tasks) * problem.n_processors)  # earliest start of each member
+        for member in range(len(tasks)):
+            data_arrival(problem, tasks[member], source_host, ready_at, arrival)
+            for p in range(problem.n_processors):
+                at = member * problem.n_processors + p
+                ready[at] = max(arrival[problem.host[p]], free_from[p])
+        queue, count, ends = balance(problem, tasks, ready)
+        if ends < np.inf:
+            place_queues(problem, tasks, ready, free_from, queue, count, processor, start, finish)
+        else:
+            place_singly(problem, tasks, ready, free_from, processor, start, finish)
+        for task in tasks:
+            if processor[task] < 0:
+                return processor, start, finish
+            source_host[task] = problem.host[processor[task]]
+            ready_at[task] = finish[task]
         begin = end
     return processor, start, finish
+
+
+def place_queues(
+    problem: Problem, tasks: IntArray, ready: FloatArray, free_from: FloatArray,
+    queue: IntArray, count: IntArray, processor: IntArray, start: FloatArray, finish: FloatArray,
+) -> None:  # fmt: skip
+    """Place the group as it was balanced."""
+    for p in range(problem.n_processors):
+        for k in range(count[p]):
+            member = queue[p * len(tasks) + k]
+            task = tasks[member]
+            processor[task] = p
+            start[task] = max(free_from[p], ready[member * problem.n_processors + p])
+            finish[task] = start[task] + problem.cost[task * problem.n_processors + p]
+            free_from[p] = finish[task]
+
+
+def place_singly(
+    problem: Problem, tasks: IntArray, ready: FloatArray, free_from: FloatArray,
+    processor: IntArray, start: FloatArray, finish: FloatArray,
+) -> None:  # fmt: skip
+    """Where balancing leaves tasks on processors that leave too early: each at its earliest."""
+    for member in range(len(tasks)):
+        task = tasks[member]
+        for p in range(problem.n_processors):
+            begins = max(ready[member * problem.n_processors + p], free_from[p])
+            ends = begins + problem.cost[task * problem.n_processors + p]
+            better = processor[task] < 0 or ends < finish[task]
+            if better and ends <= problem.until[p]:
+                processor[task], start[task], finish[task] = p, begins, ends
+        if processor[task] < 0:
+            return
+        free_from[processor[task]] = finish[task]
 
 
 def group_end(problem: Problem, order: IntArray, begin: int, group_of: IntArray) -> int:
@@ -63,11 +97,12 @@ def group_end(problem: Problem, order: IntArray, begin: int, group_of: IntArray)
 
 
 def balance(
-    problem: Problem, tasks: IntArray, arrival: FloatArray, free_from: FloatArray
-) -> tuple[IntArray, IntArray]:
+    problem: Problem, tasks: IntArray, ready: FloatArray
+) -> tuple[IntArray, IntArray, float]:
     """All tasks on their fastest processors, then off the one that finishes last while it helps.
 
-    Returns each processor's row of members (numbers within the group) and their count.
+    Returns each processor's row of members (numbers within the group), their count, and the
+    finish of the group, infinite if a processor leaves before.
     """
     size, processors = len(tasks), problem.n_processors
     queue = np.empty(processors * size, dtype=np.int32)
@@ -81,20 +116,20 @@ def balance(
         for p in range(1, processors):
             if problem.cost[row + p] < problem.cost[row + fastest]:
                 fastest = p
-        join_queue(problem, queue, count, size, fastest, member, arrival)
+        join_queue(problem, queue, count, size, fastest, member, ready)
     for p in range(processors):
-        replay(problem, tasks, arrival, free_from, queue, count, before, length, latest, p)
+        replay(problem, tasks, ready, queue, count, before, length, latest, p)
     while True:
         last, now = last_to_finish(problem, count, before, size, -1, -1)
         member, target, then = best_move(
-            problem, tasks, arrival, queue, count, before, length, latest, last
+            problem, tasks, ready, queue, count, before, length, latest, last
         )
         if member < 0 or not then < now * SHORTER:
-            return queue, count
+            return queue, count, now
         leave_queue(queue, count, size, last, member)
-        join_queue(problem, queue, count, size, target, member, arrival)
+        join_queue(problem, queue, count, size, target, member, ready)
         for p in (last, target):
-            replay(problem, tasks, arrival, free_from, queue, count, before, length, latest, p)
+            replay(problem, tasks, ready, queue, count, before, length, latest, p)
 
 
 def last_to_finish(
@@ -117,11 +152,11 @@ def in_time(problem: Problem, p: int, ends: float) -> float:
 
 
 def best_move(
-    problem: Problem, tasks: IntArray, arrival: FloatArray, queue: IntArray, count: IntArray,
+    problem: Problem, tasks: IntArray, ready: FloatArray, queue: IntArray, count: IntArray,
     before: FloatArray, length: FloatArray, latest: FloatArray, last: int,
 ) -> tuple[int, int, float]:  # fmt: skip
     """The member of the last processor's row, and where to, that make the group finish first."""
-    size, processors, hosts = len(tasks), problem.n_processors, problem.n_hosts
+    size, processors = len(tasks), problem.n_processors
     next_last, next_time = last_to_finish(problem, count, before, size, last, -1)
     _, third_time = last_to_finish(problem, count, before, size, last, next_last)
     best = -1
@@ -138,9 +173,9 @@ def best_move(
             if p == last:
                 continue
             others = third_time if p == next_last else next_time
-            data_ready = arrival[member * hosts + problem.host[p]]
-            at = p * (size + 1) + place_in_queue(problem, queue, count, size, p, member, arrival)
-            ends = max(before[at], data_ready) + problem.cost[tasks[member] * processors + p]
+            at = p * (size + 1) + place_in_queue(problem, queue, count, size, p, member, ready)
+            ends = max(before[at], ready[member * processors + p])
+            ends += problem.cost[tasks[member] * processors + p]
             ends = in_time(problem, p, max(ends + length[at], latest[at]))
             time = max(max(without, others), ends)
             if time < best_time or (time == best_time and best >= 0 and member < best):
@@ -149,42 +184,41 @@ def best_move(
 
 
 def replay(
-    problem: Problem, tasks: IntArray, arrival: FloatArray, free_from: FloatArray,
-    queue: IntArray, count: IntArray, before: FloatArray, length: FloatArray, latest: FloatArray,
-    p: int,
+    problem: Problem, tasks: IntArray, ready: FloatArray, queue: IntArray, count: IntArray,
+    before: FloatArray, length: FloatArray, latest: FloatArray, p: int,
 ) -> None:  # fmt: skip
     """Renew the finish before, and the effect behind, each member of a processor's row."""
     size = len(tasks)
     row = p * (size + 1)
-    before[row] = free_from[p]
+    before[row] = 0.0  # the earliest starts know when the processor is free
     for k in range(count[p]):
         member = queue[p * size + k]
         cost = problem.cost[tasks[member] * problem.n_processors + p]
-        data_ready = arrival[member * problem.n_hosts + problem.host[p]]
-        before[row + k + 1] = max(before[row + k], data_ready) + cost
+        begins = max(before[row + k], ready[member * problem.n_processors + p])
+        before[row + k + 1] = begins + cost
     length[row + count[p]] = 0.0
     latest[row + count[p]] = 0.0
     for k in range(count[p] - 1, -1, -1):
         member = queue[p * size + k]
         cost = problem.cost[tasks[member] * problem.n_processors + p]
-        data_ready = arrival[member * problem.n_hosts + problem.host[p]]
+        begins = ready[member * problem.n_processors + p]
         length[row + k] = cost + length[row + k + 1]
-        latest[row + k] = max(data_ready + cost + length[row + k + 1], latest[row + k + 1])
+        latest[row + k] = max(begins + cost + length[row + k + 1], latest[row + k + 1])
 
 
 def place_in_queue(
     problem: Problem, queue: IntArray, count: IntArray, size: int, p: int, member: int,
-    arrival: FloatArray,
+    ready: FloatArray,
 ) -> int:  # fmt: skip
-    """Where the member stands in a processor's row: by arrival of its data, then by rank."""
-    hosts, host = problem.n_hosts, problem.host[p]
-    data_ready = arrival[member * hosts + host]
+    """Where the member stands in a processor's row: by earliest start, then by rank."""
+    processors = problem.n_processors
+    begins = ready[member * processors + p]
     low, high = 0, count[p]
     while low < high:
         middle = (low + high) // 2
         other = queue[p * size + middle]
-        other_ready = arrival[other * hosts + host]
-        if other_ready < data_ready or (other_ready == data_ready and other < member):
+        other_begins = ready[other * processors + p]
+        if other_begins < begins or (other_begins == begins and other < member):
             low = middle + 1
         else:
             high = middle
@@ -193,10 +227,10 @@ def place_in_queue(
 
 def join_queue(
     problem: Problem, queue: IntArray, count: IntArray, size: int, p: int, member: int,
-    arrival: FloatArray,
+    ready: FloatArray,
 ) -> None:  # fmt: skip
     """Put the member into a processor's row."""
-    place = place_in_queue(problem, queue, count, size, p, member, arrival)
+    place = place_in_queue(problem, queue, count, size, p, member, ready)
     for k in range(count[p], place, -1):
         queue[p * size + k] = queue[p * size + k - 1]
     queue[p * size + place] = member

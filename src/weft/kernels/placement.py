@@ -16,16 +16,17 @@ ROOM = 8  # gaps per processor to begin with
 
 
 def place_in_order(
-    problem: Problem, order: IntArray, pinned: IntArray, bias: FloatArray, insertion: bool
+    problem: Problem, order: IntArray, pinned: IntArray, bias: FloatArray, shortest: float
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Processor, start and finish of every task in the order.
 
-    A pinned task (pinned[task] >= 0; an empty array pins none) has no choice. Else the processor
-    with the smallest finish + bias[task, processor] is taken (an empty bias is 0), the first one
-    if equal. A task that fits nowhere gets processor -1, and the placement ends there.
+    A pinned task (pinned[task] >= 0; an empty array pins none) goes there, if it fits before the
+    processor leaves. Else the processor with the smallest finish + bias[task, processor] is taken
+    (an empty bias is 0), the first one if equal. Gaps that cannot take a task of cost `shortest`
+    are forgotten: give the smallest cost for insertion, infinity for none. A task that fits
+    nowhere gets processor -1, and the placement ends there.
     """
     processors = problem.n_processors
-    host, cost = problem.host, problem.cost
     processor = np.full(problem.n_tasks, -1, dtype=np.int32)
     start = np.zeros(problem.n_tasks)
     finish = np.zeros(problem.n_tasks)
@@ -33,9 +34,10 @@ def place_in_order(
     ready_at = problem.ready_at.copy()
     arrival = np.zeros(problem.n_hosts)
 
-    shortest = shortest_costs(problem, order, insertion)
-    first = np.arange(processors) * ROOM  # each processor's row in the pool
-    count = np.ones(processors, dtype=np.int64)
+    first = np.arange(processors, dtype=np.int32) * np.int32(
+        ROOM
+    )  # each processor's row in the pool
+    last = first.copy()  # its last gap, which ends when it leaves
     room = np.full(processors, ROOM)
     gap_start = np.empty(2 * processors * ROOM)
     gap_end = np.empty(2 * processors * ROOM)
@@ -46,109 +48,108 @@ def place_in_order(
 
     for task in order:
         data_arrival(problem, task, source_host, ready_at, arrival)
-        low, high = 0, processors
+        best, gap = -1, -1
         if len(pinned) > 0 and pinned[task] >= 0:
-            low, high = pinned[task], pinned[task] + 1
-        best = -1
-        best_key = np.inf
-        best_gap = -1
-        for p in range(low, high):
-            ready = arrival[host[p]]
-            duration = cost[task * processors + p]
-            extra = bias[task * processors + p] if len(bias) > 0 else 0.0
-            if ready + duration + extra >= best_key:
-                continue  # not even an idle processor would do
-            end = first[p] + count[p]
-            begin = first[p] if insertion else end - 1
-            gap = find_gap(gap_start, gap_end, begin, end, ready, duration)
-            if gap >= 0:
-                key = max(gap_start[gap], ready) + duration + extra
-                if key < best_key:
-                    best, best_key, best_gap = p, key, gap
+            p = pinned[task]
+            best, gap = earliest(
+                problem, task, p, p + 1, arrival, bias, first, last, gap_start, gap_end
+            )
         if best < 0:
-            return processor, start, finish
-        begins = max(gap_start[best_gap], arrival[host[best]])
-        ends = begins + cost[task * processors + best]
+            best, gap = earliest(
+                problem, task, 0, processors, arrival, bias, first, last, gap_start, gap_end
+            )
+        if best < 0:
+            break
+        begins = max(gap_start[gap], arrival[problem.host[best]])
+        ends = begins + problem.cost[task * processors + best]
         processor[task] = best
         start[task] = begins
         finish[task] = ends
-        source_host[task] = host[best]
+        source_host[task] = problem.host[best]
         ready_at[task] = ends
-        if count[best] == room[best]:
+        if last[best] + 1 == first[best] + room[best]:  # move the row where it has more room
             if pool_used + 2 * room[best] > len(gap_start):
                 gap_start = twice_as_long(gap_start)
                 gap_end = twice_as_long(gap_end)
-            best_gap += pool_used - first[best]
-            for k in range(count[best]):
+            for k in range(room[best]):
                 gap_start[pool_used + k] = gap_start[first[best] + k]
                 gap_end[pool_used + k] = gap_end[first[best] + k]
+            gap += pool_used - first[best]
+            last[best] += pool_used - first[best]
             first[best] = pool_used
             room[best] *= 2
             pool_used += room[best]
-        count[best] += fill_gap(
-            gap_start, gap_end, best_gap, first[best] + count[best], begins, ends, shortest[best]
-        )
+        last[best] = fill_gap(gap_start, gap_end, gap, last[best], begins, ends, shortest)
     return processor, start, finish
 
 
-def shortest_costs(problem: Problem, order: IntArray, insertion: bool) -> FloatArray:
-    """The smallest cost on each processor, as no shorter gap is ever filled; else infinity."""
-    processors = problem.n_processors
-    shortest = np.full(processors, np.inf)
-    if insertion:
-        for task in order:
-            for p in range(processors):
-                if problem.cost[task * processors + p] < shortest[p]:
-                    shortest[p] = problem.cost[task * processors + p]
-    return shortest
+def earliest(
+    problem: Problem, task: int, low: int, high: int, arrival: FloatArray, bias: FloatArray,
+    first: IntArray, last: IntArray, gap_start: FloatArray, gap_end: FloatArray,
+) -> tuple[int, int]:  # fmt: skip
+    """Of the processors low..high-1 the one with the smallest finish + bias, and the gap there."""
+    row = task * problem.n_processors
+    best = -1
+    best_key = np.inf
+    best_gap = -1
+    for p in range(low, high):
+        ready = arrival[problem.host[p]]
+        duration = problem.cost[row + p]
+        extra = bias[row + p] if len(bias) > 0 else 0.0
+        if ready + duration + extra >= best_key:
+            continue  # not even an idle processor would do
+        gap = last[p]
+        if ready < gap_start[gap] and gap > first[p]:
+            gap = find_gap(gap_start, gap_end, first[p], gap, ready, duration)
+        ends = max(gap_start[gap], ready) + duration
+        if ends + extra < best_key and ends <= gap_end[gap]:
+            best, best_key, best_gap = p, ends + extra, gap
+    return best, best_gap
 
 
 def find_gap(
-    gap_start: FloatArray, gap_end: FloatArray, begin: int, end: int, ready: float, duration: float
+    gap_start: FloatArray, gap_end: FloatArray, first: int, last: int, ready: float, duration: float
 ) -> int:
-    """The first of the gaps begin..end-1 in which the task fits once it is ready; -1 if none."""
+    """The first of the gaps in which the task fits once it is ready; else the last one."""
     earliest = ready + duration
-    if end > begin and ready >= gap_start[end - 1]:  # the usual case: behind everything
-        begin = end - 1
-    low, high = begin, end
+    low, high = first, last
     while low < high:  # gaps that end before the task could are out
         middle = (low + high) // 2
         if gap_end[middle] < earliest:
             low = middle + 1
         else:
             high = middle
-    for gap in range(low, end):
-        if max(gap_start[gap], ready) + duration <= gap_end[gap]:
-            return gap
-    return -1
+    while low < last and max(gap_start[low], ready) + duration > gap_end[low]:
+        low += 1
+    return low
 
 
 def fill_gap(
-    gap_start: FloatArray, gap_end: FloatArray, gap: int, end: int, begins: float, ends: float,
+    gap_start: FloatArray, gap_end: FloatArray, gap: int, last: int, begins: float, ends: float,
     shortest: float,
 ) -> int:  # fmt: skip
-    """Take begins..ends out of the gap; how many gaps more (or fewer) the processor has now."""
+    """Take begins..ends out of the gap; returns where the processor's last gap is then."""
     before, after = gap_start[gap], gap_end[gap]
     keep_left = before + shortest <= begins
-    keep_right = ends + shortest <= after or gap == end - 1
+    keep_right = ends + shortest <= after or gap == last
     if keep_left and keep_right:
-        for k in range(end, gap + 1, -1):
-            gap_start[k] = gap_start[k - 1]
-            gap_end[k] = gap_end[k - 1]
+        for k in range(last, gap, -1):
+            gap_start[k + 1] = gap_start[k]
+            gap_end[k + 1] = gap_end[k]
         gap_end[gap] = begins
         gap_start[gap + 1] = ends
         gap_end[gap + 1] = after
-        return 1
+        return last + 1
     if keep_left:
         gap_end[gap] = begins
-        return 0
+        return last
     if keep_right:
         gap_start[gap] = ends
-        return 0
-    for k in range(gap, end - 1):
+        return last
+    for k in range(gap, last):
         gap_start[k] = gap_start[k + 1]
         gap_end[k] = gap_end[k + 1]
-    return -1
+    return last - 1
 
 
 def twice_as_long(values: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -69,6 +70,18 @@ class Platform:
         """Which processors may be used now: joined, and not yet gone."""
         here: BoolArray = (self.joins <= now) & (now < self.leaves)
         return here
+
+    @cached_property
+    def mean_link(self) -> Link:
+        """The mean over all ordered pairs of distinct processors; those on one host count 0."""
+        return self.mean_link_among(np.arange(self.n_processors, dtype=np.int32))
+
+    def mean_link_among(self, processors: IntArray) -> Link:
+        """The same among some processors."""
+        hosts, n = self.host[processors], len(processors)
+        pairs, at = max(1, n * (n - 1)), np.ix_(hosts, hosts)
+        startup, per_unit = self.startup[at].sum() / pairs, self.time_per_unit[at].sum() / pairs
+        return Link(time_per_unit=float(per_unit), startup=float(startup))
 
     @staticmethod
     def build(

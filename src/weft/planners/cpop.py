@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from weft.arrays import IntArray
-from weft.kernels.placement import place_in_order
 from weft.kernels.ranks import critical_path, downward_rank, ready_order
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import NO_BIAS, Planning
+from weft.planning import Planning
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Cpop:
         by_priority = planning.by_rank(priority)
         order = planning.run(ready_order, by_priority)
         pins = _pin_critical_path(planning, by_priority)
-        return planning.schedule(self, planning.run(place_in_order, order, pins, NO_BIAS, True))
+        return planning.schedule(self, planning.place(order, pinned=pins))
 
 
 def _pin_critical_path(planning: Planning, by_priority: IntArray) -> IntArray:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.kernels.placement import place_in_order
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import NO_BIAS, NO_PINS, Planning
+from weft.planning import Planning
 
 
 @dataclass(frozen=True)
@@ -21,5 +20,5 @@ class Heft:
         """A schedule by HEFT."""
         planning = Planning(situation, freedom)
         order = planning.by_rank(planning.upward_rank)
-        placement = planning.run(place_in_order, order, NO_PINS, NO_BIAS, self.insertion)
+        placement = planning.place(order, insertion=self.insertion)
         return planning.schedule(self, placement)

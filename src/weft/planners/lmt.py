@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from weft.kernels.placement import place_in_order
 from weft.kernels.ranks import hop_levels
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import NO_BIAS, NO_PINS, Planning
+from weft.planning import Planning
 
 
 @dataclass(frozen=True)
@@ -29,4 +28,4 @@ class Lmt:
         level = planning.run(hop_levels)
         by_cost = planning.by_rank(planning.mean_cost)
         order = by_cost[np.argsort(level[by_cost], kind="stable")]
-        return planning.schedule(self, planning.run(place_in_order, order, NO_PINS, NO_BIAS, False))
+        return planning.schedule(self, planning.place(order, insertion=False))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.kernels.placement import place_in_order
 from weft.kernels.ranks import optimistic_cost, ready_order
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import NO_PINS, Planning
+from weft.planning import Planning
 
 
 @dataclass(frozen=True)
@@ -23,4 +22,4 @@ class Peft:
         table = planning.run(optimistic_cost, *planning.mean_link)
         rank = table.reshape(planning.cost.shape).mean(axis=1)
         order = planning.run(ready_order, planning.by_rank(rank))
-        return planning.schedule(self, planning.run(place_in_order, order, NO_PINS, table, True))
+        return planning.schedule(self, planning.place(order, bias=table))

@@ -1,0 +1,81 @@
+"""Every registered planner gives what its slow, obvious twin gives, plain and compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from twins import TWINS
+from twins.ranks import rank_d, rank_u
+from twins.situations import random_situation, situations
+from weft import registry
+from weft.kernels import compiled
+from weft.kernels.ranks import downward_rank
+from weft.model import Situation, check_schedule
+from weft.planning import Planning
+
+
+@pytest.fixture
+def speed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Kernels as plain Python, or compiled."""
+    wanted: str = request.param
+    monkeypatch.setattr("weft.planning.pays", lambda work: wanted == "compiled")
+    return wanted
+
+
+def test_every_planner_has_a_twin() -> None:
+    assert set(TWINS) == set(registry.planner_names())
+
+
+@pytest.mark.parametrize("speed", ["plain", "compiled"], indirect=True)
+@pytest.mark.parametrize("name", registry.planner_names())
+@pytest.mark.parametrize("exact", [True, False])
+def test_same_as_twin(name: str, exact: bool, speed: str) -> None:
+    rng = np.random.default_rng(len(name) + 1000 * exact)
+    for _ in range(60 if speed == "plain" else 200):
+        situation = random_situation(rng, exact=exact)
+        _compare(name, situation, exact)
+
+
+@given(situation=situations(exact=True))
+@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("name", registry.planner_names())
+def test_same_as_twin_on_what_hypothesis_finds(name: str, situation: Situation) -> None:
+    _compare(name, situation, exact=True)
+
+
+def _compare(name: str, situation: Situation, exact: bool) -> None:
+    twin = TWINS[name](situation)
+    schedule = registry.planner(name).plan(situation)
+    check_schedule(schedule, situation)
+    tasks = range(situation.workflow.n_tasks)
+    ours = {t: (int(schedule.processor[t]), schedule.start[t], schedule.finish[t]) for t in tasks}
+    if exact:
+        assert ours == twin
+    else:
+        assert [ours[t][0] for t in tasks] == [twin[t][0] for t in tasks]
+        np.testing.assert_allclose(schedule.finish, [twin[t][2] for t in tasks], rtol=1e-9)
+
+
+@pytest.mark.parametrize("speed", ["plain", "compiled"], indirect=True)
+def test_ranks_same_as_twins(speed: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        situation = random_situation(rng)
+        planning = Planning(situation)
+        up = planning.upward_rank
+        down = planning.run(downward_rank, planning.mean_cost, *planning.mean_link)
+        for task, rank in rank_u(situation).items():
+            assert up[task] == pytest.approx(rank, rel=1e-9)
+        for task, rank in rank_d(situation).items():
+            assert down[task] == pytest.approx(rank, rel=1e-9)
+
+
+def test_small_work_runs_plain_until_compiling_would_have_paid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiled, "_compiled", {})
+    monkeypatch.setattr(compiled, "_plain_work", 0)
+    half = compiled.WORTH_COMPILING // 2
+    assert [compiled.pays(half), compiled.pays(half), compiled.pays(half)] == [False, False, True]

@@ -1,0 +1,32 @@
+"""Min-Min and Max-Min over the tasks whose parents are all placed."""
+
+from __future__ import annotations
+
+from weft.model import Situation
+
+from .board import Board, Placement
+from .ranks import by_rank, rank_u
+
+
+def min_min(situation: Situation) -> dict[int, Placement]:
+    """First the task that can be completed first."""
+    return _by_completion(situation, sign=1)
+
+
+def max_min(situation: Situation) -> dict[int, Placement]:
+    """First the task whose best completion is last."""
+    return _by_completion(situation, sign=-1)
+
+
+def _by_completion(situation: Situation, sign: int) -> dict[int, Placement]:
+    board = Board(situation)
+    order = by_rank(board, rank_u(situation))
+    while ready := set(board.ready()):
+        completion = {
+            task: min(board.finish(task, p, insertion=False) for p in board.usable)
+            for task in order
+            if task in ready
+        }
+        task = min(completion, key=lambda t: sign * completion[t])
+        board.place_earliest(task, board.usable, insertion=False)
+    return board.placed
