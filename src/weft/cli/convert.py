@@ -1,0 +1,44 @@
+"""`weft convert`: a workflow from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The workflow to read.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", help="The format to write: yaml, json, wfformat, stg. Default: by the suffix."
+        ),
+    ] = None,
+    source_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="The format to read: as --to, and dot. Default: by suffix and content."
+        ),
+    ] = None,
+) -> None:
+    """Convert a workflow: weft YAML and JSON, WfCommons traces, STG graphs, daggen's DOT.
+
+    Turn a WfCommons trace into a weft file that you can edit, and back:
+
+        weft convert montage.json montage.yaml
+
+        weft convert montage.yaml trace.json --to wfformat
+
+    STG keeps neither names nor commands: tasks become numbers there.
+    """
+    from weft.formats import load, save
+
+    workflow = load(source, source_format)
+    save(workflow, target, to)
+    typer.echo(
+        f"wrote {target}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
+        f"{workflow.n_items} data items"
+    )

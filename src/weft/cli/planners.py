@@ -1,0 +1,34 @@
+"""`weft planners`: what there is to plan with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Annotated, Any, cast
+
+import typer
+
+
+def planners(
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+) -> None:
+    """List the planners, their options and what each does.
+
+    A planner is written as a spec string: heft, or heft[insertion=false] with options.
+    """
+    from weft import registry
+
+    rows = []
+    for name in registry.planner_names():
+        cls = registry.planner_class(name)
+        options = {f.name: f.default for f in fields(cast(Any, cls))}
+        about = (cls.__doc__ or "").strip().splitlines()[0]
+        rows.append({"name": name, "options": options, "about": about})
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        print(f"{row['name']:10} {row['about']}")
+        for option, default in cast(dict[str, Any], row["options"]).items():
+            shown = str(default).lower() if isinstance(default, bool) else default
+            print(f"{'':10}   [{option}={shown}]")

@@ -1,0 +1,60 @@
+"""Seeded generators of workflows and platforms: one family of graphs per function."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from weft.errors import InputError, unknown_name
+from weft.generators.costs import Costs, to_workflow
+from weft.generators.graph import REGISTERED, Family
+from weft.generators.limits import whole
+from weft.generators.measure import measured_beta, measured_ccr
+from weft.generators.platform import generate_platform
+from weft.model import Workflow
+
+for _module in pkgutil.iter_modules(__path__):  # a family registers itself when imported
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+FAMILIES = dict(sorted(REGISTERED.items()))
+COST_OPTIONS = tuple(field.name for field in fields(Costs))
+
+
+def generate(family: str, seed: int = 0, **options: Any) -> Workflow:
+    """A workflow of the family: its own options, and those of Costs. Same seed, same workflow."""
+    chosen = find_family(family)
+    known = [*chosen.options, *COST_OPTIONS]
+    for option in options:
+        if option not in known:
+            raise InputError(unknown_name(f"option of {chosen.name}", option, known))
+    costs = Costs(**{name: value for name, value in options.items() if name in COST_OPTIONS})
+    own = {name: value for name, value in options.items() if name not in COST_OPTIONS}
+    seed = whole("seed", seed, 0, 2**128)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    graph = chosen.build(rng, **own)
+    return to_workflow(f"{chosen.name}-{len(graph.tasks)}-seed{seed}", graph, costs, rng)
+
+
+def find_family(name: str) -> Family:
+    """The family of this name; a dash is as good as an underscore."""
+    found = FAMILIES.get(name.replace("-", "_"))
+    if found is None:
+        raise InputError(unknown_name("family", name, FAMILIES))
+    return found
+
+
+__all__ = [
+    "COST_OPTIONS",
+    "FAMILIES",
+    "Costs",
+    "Family",
+    "find_family",
+    "generate",
+    "generate_platform",
+    "measured_beta",
+    "measured_ccr",
+]

@@ -1,0 +1,147 @@
+"""From a graph to a workflow: computation costs, heterogeneity and data volumes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.arrays import FloatArray, csr
+from weft.generators.graph import Graph, Profile
+from weft.generators.limits import MAX_COSTS, MAX_TASKS, check_size, number, positive, whole
+from weft.generators.measure import mean_computation
+from weft.model import TaskSpec, Workflow
+
+DEFAULT_MEAN_COST, DEFAULT_CCR, DEFAULT_SPREAD = 10.0, 1.0, 2.0
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The options that every family has (Topcuoglu, Hariri, Wu, section 5.2).
+
+    - mean_cost: the mean w of the tasks' costs. A task's own mean w_i is uniform in
+      w (1 - spread/2) .. w (1 + spread/2); spread 2 is the paper's 0 .. 2w, spread 0 makes all
+      tasks alike.
+    - processors: P columns of costs p0 .. p{P-1}; 0 is one cost at speed 1.
+    - beta: w_ij is uniform in w_i (1 - beta/2) .. w_i (1 + beta/2): beta is the full width of
+      the range, relative to w_i, from 0 (homogeneous) to 2. Nothing without processors.
+    - ccr: see measured_ccr; the volumes are drawn like the costs, with volume_spread, and then
+      scaled so that the workflow's CCR is exactly this. Nothing without edges.
+
+    None is the family's own: 10, 1, 2 and 2, or what its profile says, in seconds and MB.
+    """
+
+    mean_cost: float | None = None
+    ccr: float | None = None
+    beta: float = 0.5
+    processors: int = 0
+    spread: float | None = None
+    volume_spread: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mean_cost is not None:
+            positive("mean_cost", self.mean_cost)
+        if self.ccr is not None:
+            number("ccr", self.ccr)
+        number("beta", self.beta, 0, 2)
+        whole("processors", self.processors, 0, MAX_TASKS)
+        for name in ("spread", "volume_spread"):
+            if getattr(self, name) is not None:
+                number(name, getattr(self, name), 0, 2)
+
+
+def to_workflow(name: str, graph: Graph, costs: Costs, rng: np.random.Generator) -> Workflow:
+    """The graph with costs and volumes.
+
+    The draws come in a fixed order (task means, volumes, then one column per processor), so a
+    seed gives the same tasks whatever the CCR, beta and number of processors.
+    """
+    check_size("costs (tasks x processors)", len(graph.tasks) * costs.processors, MAX_COSTS)
+    task_cost = _task_costs(graph, costs, rng)
+    volumes = _drawn_volumes(graph, costs, rng)
+    by_processor = {
+        f"p{p}": task_cost * _factors(rng, len(task_cost), costs.beta)
+        for p in range(costs.processors)
+    }
+    base_cost = np.full(len(task_cost), np.nan) if by_processor else task_cost
+    volumes = _scaled(graph, costs, volumes, mean_computation(base_cost, by_processor))
+    if graph.profile is not None:
+        return _with_files(name, graph, graph.profile, base_cost, volumes, by_processor)
+    return Workflow.from_edges(
+        name,
+        graph.tasks,
+        graph.producers,
+        graph.consumers,
+        volumes,
+        base_cost=base_cost,
+        processor_cost=by_processor,
+    )
+
+
+def _factors(rng: np.random.Generator, count: int, width: float) -> FloatArray:
+    """Uniform in 1 - width/2 .. 1 + width/2; the lower end excluded, so that no cost is 0."""
+    factors = rng.random(count)
+    factors -= 0.5
+    factors *= -width
+    factors += 1.0
+    return factors
+
+
+def _task_costs(graph: Graph, costs: Costs, rng: np.random.Generator) -> FloatArray:
+    """The mean cost w_i of every task over the processors."""
+    n, profile = len(graph.tasks), graph.profile
+    if profile is None:
+        mean = DEFAULT_MEAN_COST if costs.mean_cost is None else costs.mean_cost
+        spread = DEFAULT_SPREAD if costs.spread is None else costs.spread
+        return mean * _factors(rng, n, spread)
+    spread = profile.spread if costs.spread is None else costs.spread
+    seconds: FloatArray = profile.seconds * _factors(rng, n, spread)
+    return seconds if costs.mean_cost is None else seconds * (costs.mean_cost / seconds.mean())
+
+
+def _drawn_volumes(graph: Graph, costs: Costs, rng: np.random.Generator) -> FloatArray:
+    """The volumes before they are scaled: one per edge, or one per task with a profile."""
+    profile, spread = graph.profile, costs.volume_spread
+    if profile is None:
+        return _factors(rng, len(graph.producers), DEFAULT_SPREAD if spread is None else spread)
+    noise = _factors(rng, len(graph.tasks), profile.spread if spread is None else spread)
+    sizes: FloatArray = profile.size * noise
+    return sizes
+
+
+def _scaled(graph: Graph, costs: Costs, volumes: FloatArray, computation: float) -> FloatArray:
+    """The volumes scaled so that the mean over the edges is CCR x the mean computation cost."""
+    if len(graph.producers) == 0 or (graph.profile is not None and costs.ccr is None):
+        return volumes
+    ccr = DEFAULT_CCR if costs.ccr is None else costs.ccr
+    per_edge = volumes if graph.profile is None else volumes[graph.producers]
+    scaled: FloatArray = volumes * (ccr * computation / per_edge.mean())
+    return scaled
+
+
+def _with_files(
+    name: str,
+    graph: Graph,
+    profile: Profile,
+    base_cost: FloatArray,
+    sizes: FloatArray,
+    by_processor: dict[str, FloatArray],
+) -> Workflow:
+    """A workflow whose items are files: a task's output is one item, with all its readers."""
+    kinds = {category: TaskSpec(category=category) for category in profile.categories}
+    pointers, readers = csr(graph.producers, graph.consumers, len(graph.tasks))
+    read = np.flatnonzero(np.diff(pointers)).astype(
+        np.int32
+    )  # the last task's output has no reader
+    return Workflow(
+        name=name,
+        task_names=tuple(graph.tasks),
+        base_cost=base_cost,
+        item_size=sizes[read],
+        item_producer=read,
+        use_ptr=np.append(pointers[read], pointers[-1]),
+        use_task=readers,
+        processor_cost=by_processor,
+        item_names=tuple(profile.files[task] for task in read),
+        specs={task: kinds[category] for task, category in enumerate(profile.categories)},
+    )
