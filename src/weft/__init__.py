@@ -35,8 +35,8 @@ _HOMES = {
 __all__ = [
     "InputError",
     "InvalidScheduleError",
-    "Platform",
     "PlanningError",
+    "Platform",
     "Schedule",
     "WeftError",
     "Workflow",

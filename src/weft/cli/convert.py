@@ -35,10 +35,11 @@ def convert(
     STG keeps neither names nor commands: tasks become numbers there.
     """
     from weft.formats import load, save
+    from weft.formats.text import printable
 
     workflow = load(source, source_format)
     save(workflow, target, to)
     typer.echo(
-        f"wrote {target}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
+        f"wrote {printable(target)}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
         f"{workflow.n_items} data items"
     )

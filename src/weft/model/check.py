@@ -92,7 +92,7 @@ def _overlap(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -
 
 def _precedence(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
     items, producers, consumers = s.workflow.dependencies()
-    arrival = arrivals(s, situation, items, producers, consumers)
+    arrival = _arrivals(s, situation, items, producers, consumers)
     early = ~begun[consumers] & (s.start[consumers] < arrival - slop)
     return [
         f"task {_task(s, consumers[e])} starts at {s.start[consumers[e]]:g}, before its input "
@@ -101,32 +101,21 @@ def _precedence(s: Schedule, situation: Situation, begun: BoolArray, slop: float
     ]
 
 
-def arrivals(
+def _arrivals(
     s: Schedule, situation: Situation, items: IntArray, producers: IntArray, consumers: IntArray
 ) -> FloatArray:
-    """When each item is on its consumer's host under the schedule."""
-    source = s.platform.host[s.processor[producers]]
-    target = s.platform.host[s.processor[consumers]]
-    sent = np.where(source == target, s.finish[producers], _sent(s, situation, producers))
-    size = s.workflow.item_size[items]
-    arrival: FloatArray = (
-        sent + s.platform.startup[source, target] + size * s.platform.time_per_unit[source, target]
-    )
+    """When each item is on its consumer's host, given what is known of it in the situation."""
+    arrival = s.arrivals(items, producers, consumers, situation.now)
     known_item, known_host, known_time = situation.known_arrivals()
     if len(known_item) == 0:
         return arrival
-    hosts = s.platform.n_hosts
+    hosts, target = s.platform.n_hosts, s.platform.host[s.processor[consumers]]
     keys = known_item.astype(np.int64) * hosts + known_host
     by_key = np.argsort(keys, kind="stable")
     wanted = items.astype(np.int64) * hosts + target
     at = np.minimum(np.searchsorted(keys[by_key], wanted), len(keys) - 1)
     found = keys[by_key][at] == wanted
     return np.where(found, known_time[by_key][at], arrival)
-
-
-def _sent(s: Schedule, situation: Situation, producers: IntArray) -> FloatArray:
-    """When an item can leave its producer: once it is made, and not before now."""
-    return np.maximum(s.finish[producers], situation.now)
 
 
 def _task(s: Schedule, task: SupportsIndex) -> str:

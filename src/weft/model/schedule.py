@@ -46,6 +46,18 @@ class Schedule:
         used = np.bincount(self.processor, weights=self.finish - self.start, minlength=n)
         return used.astype(np.float64)
 
+    def arrivals(
+        self, items: IntArray, producers: IntArray, consumers: IntArray, now: float = 0.0
+    ) -> FloatArray:
+        """When each item is on its consumer's host: sent once it is made, and not before now."""
+        platform, made = self.platform, self.finish[producers]
+        source = platform.host[self.processor[producers]]
+        target = platform.host[self.processor[consumers]]
+        size = self.workflow.item_size[items]
+        takes = platform.startup[source, target] + size * platform.time_per_unit[source, target]
+        sent: FloatArray = np.where(source == target, made, np.maximum(made, now) + takes)
+        return sent
+
     def to_dict(self) -> dict[str, Any]:
         """What `weft plan --json` prints."""
         processors = [self.platform.processor_names[p] for p in self.processor.tolist()]

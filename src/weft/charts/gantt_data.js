@@ -1,0 +1,103 @@
+// The data, indexed: bars by lane, inputs and outputs by bar.
+
+const chart = JSON.parse(document.getElementById("chart-data").textContent);
+const bars = chart.bars, inputs = chart.inputs, lanes = chart.lanes;
+const barCount = bars.name.length, rowCount = chart.rows.length;
+const span = chart.end > 0 ? chart.end : 1;
+
+// Places in a list by key, as compressed sparse rows.
+function grouped(keys, size) {
+  const pointers = new Int32Array(size + 1);
+  for (const key of keys) if (key >= 0) pointers[key + 1]++;
+  for (let i = 0; i < size; i++) pointers[i + 1] += pointers[i];
+  const next = pointers.slice(), entries = new Int32Array(pointers[size]);
+  keys.forEach((key, place) => { if (key >= 0) entries[next[key]++] = place; });
+  return (key) => entries.subarray(pointers[key], pointers[key + 1]);
+}
+
+const inputsOf = grouped(inputs.target, barCount);
+const outputsOf = grouped(inputs.source, barCount);
+
+// Bars of one lane of one row do not overlap: sorted by start, they are sorted by finish.
+const inLane = grouped(bars.row.map((row, i) => row * lanes.length + bars.lane[i]),
+                       rowCount * lanes.length);
+for (let key = 0; key < rowCount * lanes.length; key++) {
+  inLane(key).sort((a, b) =>
+    bars.start[a] - bars.start[b] || bars.finish[a] - bars.finish[b] || a - b);
+}
+
+const transfers = [];
+inputs.shown.forEach((shown, i) => { if (shown) transfers.push(i); });
+
+const criticalStep = new Map(chart.critical.bar.map((bar, step) => [bar, step]));
+const lowerNames = bars.name.map((name) => name.toLowerCase());
+
+// The first place in sorted bars whose finish is not before a time.
+function firstAfter(list, time) {
+  let low = 0, high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bars.finish[list[middle]] < time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+function number(value) {
+  return String(Number(value.toPrecision(5)));
+}
+
+function inUnit(time) {
+  return `${number(time / chart.unit.seconds)} ${chart.unit.name}`;
+}
+
+// Short times in a long chart still read well.
+function duration(seconds) {
+  const unit = chart.unit.seconds;
+  if (seconds > 0 && seconds < unit / 20 && unit > 1) return `${number(seconds)} s`;
+  return inUnit(seconds);
+}
+
+function rowName(row) {
+  const { name, host } = chart.rows[row];
+  return chart.grouped && host !== name ? `${name} on ${host}` : name;
+}
+
+// One line per input: what it is, who made it where, and when it was there.
+function inputLine(i) {
+  const item = inputs.item && inputs.item[i] ? `${inputs.item[i]}: ` : "";
+  const source = inputs.source[i];
+  if (source < 0) return `${item}from outside`;
+  const from = bars.row[source], to = bars.row[inputs.target[i]];
+  const moved = chart.rows[from].host !== chart.rows[to].host;
+  const way = moved ? ` (${duration(inputs.arrival[i] - inputs.sent[i])} on its way)` : "";
+  const place = chart.rows[from].name;
+  return `${item}${bars.name[source]} on ${place}, there at ${inUnit(inputs.arrival[i])}${way}`;
+}
+
+function criticalLine(bar) {
+  if (!criticalStep.has(bar)) return "no";
+  const step = criticalStep.get(bar), bound = chart.critical.bound[step];
+  const place = `yes, ${step + 1} of ${chart.critical.bar.length}`;
+  if (bound === "nothing") return `${place}; waited for no task`;
+  const before = bars.name[chart.critical.bar[step - 1]];
+  return bound === "data" ? `${place}; waited for data of ${before}`
+    : `${place}; waited for its processor, after ${before}`;
+}
+
+// What there is to say about a task, as pairs of words.
+function describe(bar, most) {
+  const facts = [["processor", rowName(bars.row[bar])]];
+  if (lanes.length > 1) facts.push(["bar", lanes[bars.lane[bar]].name]);
+  facts.push(["start", inUnit(bars.start[bar])], ["finish", inUnit(bars.finish[bar])],
+             ["duration", duration(bars.finish[bar] - bars.start[bar])]);
+  if (chart.categories.length > 1) facts.push(["category", chart.categories[bars.category[bar]]]);
+  facts.push(["critical path", criticalLine(bar)]);
+  const read = inputsOf(bar), made = outputsOf(bar);
+  for (let i = 0; i < Math.min(most, read.length); i++) {
+    facts.push([i === 0 ? "inputs" : "", inputLine(read[i])]);
+  }
+  if (read.length > most) facts.push(["", `and ${read.length - most} more`]);
+  if (read.length === 0) facts.push(["inputs", "none"]);
+  facts.push(["read by", made.length === 1 ? "1 task" : `${made.length} tasks`]);
+  return facts;
+}

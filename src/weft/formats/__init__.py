@@ -1,0 +1,149 @@
+"""Formats: files and plain documents in, workflows and platforms out, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.errors import InputError, unknown_name
+from weft.formats.document import read_document
+from weft.formats.dot import parse_dot
+from weft.formats.fields import mapping, shown
+from weft.formats.json_text import dump_json, parse_json
+from weft.formats.stg import dump_stg, parse_stg
+from weft.formats.text import in_file, read_text, write_text
+from weft.formats.trace_events import trace_events, write_trace
+from weft.formats.weft_platform import platform_from_dict, platform_to_dict
+from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
+from weft.formats.wfformat import is_wfformat, workflow_from_wfformat, workflow_to_wfformat
+from weft.formats.yaml_text import dump_yaml, parse_yaml
+from weft.model import Platform, Workflow
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "load",
+    "load_platform",
+    "platform_from_dict",
+    "platform_to_dict",
+    "read_document",
+    "save",
+    "save_platform",
+    "trace_events",
+    "workflow_from_dict",
+    "workflow_from_wfformat",
+    "workflow_to_dict",
+    "workflow_to_wfformat",
+    "write_trace",
+]
+
+Source = str | os.PathLike[str] | Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of workflows: how its text is read (with a name to fall back on) and written."""
+
+    about: str
+    suffixes: tuple[str, ...]
+    read: Callable[[str, str], Workflow]
+    write: Callable[[Workflow], str] | None = None
+
+
+def _from_document(document: object) -> Workflow:
+    """A workflow from the content of a weft or a WfFormat file."""
+    content: Mapping[str, object] = mapping(document)  # type: ignore[assignment]
+    return (workflow_from_wfformat if is_wfformat(content) else workflow_from_dict)(content)
+
+
+def _wfformat_text(workflow: Workflow) -> str:
+    return json.dumps(workflow_to_wfformat(workflow), ensure_ascii=False, indent=1) + "\n"
+
+
+FORMATS: dict[str, Format] = {
+    "yaml": Format(
+        "weft's own, as YAML",
+        (".yaml", ".yml"),
+        lambda text, _: _from_document(parse_yaml(text)),
+        lambda workflow: dump_yaml(workflow_to_dict(workflow)),
+    ),
+    "json": Format(
+        "weft's own, as JSON",
+        (".json",),
+        lambda text, _: _from_document(parse_json(text)),
+        lambda workflow: dump_json(workflow_to_dict(workflow)),
+    ),
+    "wfformat": Format(
+        "WfCommons traces, WfFormat 1.5 (.json, told by content when read)",
+        (),
+        lambda text, _: workflow_from_wfformat(mapping(parse_json(text))),  # type: ignore[arg-type]
+        _wfformat_text,
+    ),
+    "stg": Format("the Standard Task Graph set", (".stg",), parse_stg, dump_stg),
+    "dot": Format("DOT as daggen writes it (read only)", (".dot", ".gv"), parse_dot),
+}
+
+
+def load(source: Source, format: str | None = None) -> Workflow:
+    """A workflow from a file, its format told by its suffix, or from a plain document."""
+    if isinstance(source, Mapping):
+        return _from_document(source)
+    path = _path(source)
+    with in_file(path):
+        chosen = _chosen(path, format)
+        return chosen.read(read_text(path), path.stem)
+
+
+def load_platform(source: Source) -> Platform:
+    """A platform from a YAML or JSON file, or from a plain document."""
+    if isinstance(source, Mapping):
+        return platform_from_dict(source)
+    path = _path(source)
+    with in_file(path):
+        _check_platform_suffix(path)
+        document = mapping(read_document(path))
+        return platform_from_dict(document)  # type: ignore[arg-type]
+
+
+def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a workflow, whole or not at all; the format is told by the suffix if not given."""
+    target = _path(path)
+    with in_file(target):
+        write = _chosen(target, format).write
+        if write is None:
+            raise InputError(f"weft reads {target.suffix or format} files, but writes none")
+        write_text(target, write(workflow))
+
+
+def save_platform(platform: Platform, path: str | os.PathLike[str]) -> None:
+    """Write a platform as YAML or JSON, whole or not at all."""
+    target = _path(path)
+    with in_file(target):
+        _check_platform_suffix(target)
+        dump = dump_json if target.suffix.lower() == ".json" else dump_yaml
+        write_text(target, dump(platform_to_dict(platform)))
+
+
+def _path(source: object) -> Path:
+    if isinstance(source, str | os.PathLike):
+        return Path(source)
+    raise InputError(f"expected a path or a mapping, not {shown(source)}")
+
+
+def _chosen(path: Path, name: str | None) -> Format:
+    if name is not None:
+        if name not in FORMATS:
+            raise InputError(unknown_name("format", name, FORMATS))
+        return FORMATS[name]
+    suffixes = {suffix: f for f in FORMATS.values() for suffix in f.suffixes}
+    if path.suffix.lower() not in suffixes:
+        raise InputError(unknown_name("suffix", path.suffix, suffixes))
+    return suffixes[path.suffix.lower()]
+
+
+def _check_platform_suffix(path: Path) -> None:
+    if path.suffix.lower() not in (".yaml", ".yml", ".json"):
+        raise InputError("a platform is a .yaml, .yml or .json file")

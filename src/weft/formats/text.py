@@ -1,0 +1,113 @@
+"""Text files: read with a limit on their size, written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weft.errors import InputError
+
+MAX_BYTES = 1 << 30  # 1 GiB: no workflow needs more, and /dev/zero has no end
+_CHUNK = 1 << 22
+
+
+@contextmanager
+def in_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors raised inside name this file."""
+    try:
+        yield
+    except InputError as error:
+        raise error.in_file(printable(path)) from None
+
+
+def printable(path: str | os.PathLike[str]) -> str:
+    """A path as text; its bytes need not be UTF-8."""
+    return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file, a byte order mark left out."""
+    with in_file(path):
+        try:
+            raw = _read_bytes(Path(path))
+        except ValueError:  # a zero byte in the path
+            raise InputError("this is not a path") from None
+        except OSError as error:
+            raise InputError(f"cannot read it: {_reason(error)}") from None
+        return decode(raw)
+
+
+def _read_bytes(path: Path) -> bytes:
+    chunks: list[bytes] = []
+    total = 0
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size > MAX_BYTES:
+            raise _too_large()
+        while chunk := file.read(_CHUNK):
+            total += len(chunk)
+            if total > MAX_BYTES:
+                raise _too_large()
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large() -> InputError:
+    return InputError(f"the file is too large: more than {MAX_BYTES:,} bytes")
+
+
+def decode(raw: bytes) -> str:
+    """UTF-8 bytes as text; the error says where they are broken."""
+    try:
+        return raw.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError as error:
+        skipped = len(codecs.BOM_UTF8) if raw.startswith(codecs.BOM_UTF8) else 0
+        offset = error.start + skipped
+        raise InputError(
+            f"this is not UTF-8 text: {error.reason} (0x{raw[offset]:02x})",
+            place=f"byte {offset}",
+        ) from None
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file whole: an error leaves the old one as it was."""
+    with in_file(path):
+        try:
+            _write_bytes(Path(os.path.realpath(path)), text.encode("utf-8"))
+        except ValueError:
+            raise InputError("this is not a path") from None
+        except OSError as error:
+            raise InputError(f"cannot write it: {_reason(error)}") from None
+
+
+def _write_bytes(target: Path, content: bytes) -> None:
+    # a pipe or a device is written to; only a regular file can be replaced
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    # the name keeps clear of the limit on the length of a name
+    temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _reason(error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return "there is no such file or directory"
+        case IsADirectoryError():
+            return "it is a directory"
+        case PermissionError():
+            return "permission denied"
+    return error.strerror or type(error).__name__
