@@ -2,6 +2,161 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
+if TYPE_CHECKING:
+    from weft.experiments.plan_quality import Progress
+
 app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+@app.command()
+def quality(
+    instances: Annotated[int, typer.Option(min=3, help="Random instances.")] = 120,
+    seed: Annotated[int, typer.Option(help="Same seed, same figures.")] = 0,
+    stg: Annotated[
+        Path | None,
+        typer.Option(help="A folder of Standard Task Graphs with optimal.csv: HEFT against it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Mean makespan of every planner relative to HEFT's, and whether it is where it should be.
+
+    Example: weft bench quality --stg path/to/stg
+    """
+    from weft.experiments import plan_quality
+
+    with _progress("random instances", not as_json) as progress:
+        ours = plan_quality.relative_to_heft(instances, seed, progress)
+    with _progress("standard task graphs", not as_json and stg is not None) as progress:
+        best_known = plan_quality.against_best_known(stg, progress=progress) if stg else []
+    if as_json:
+        rows = [{**asdict(q), "verdict": q.verdict} for q in ours]
+        print(json.dumps({"planners": rows, "stg": [asdict(s) for s in best_known]}, indent=1))
+        return
+    print(f"Mean makespan relative to HEFT over {instances} random instances")
+    print("(30-100 tasks, 4-8 processors)")
+    header = ["planner", "mean", *(f"CCR {ccr:g}" for ccr in plan_quality.CCRS), "verdict"]
+    _table(
+        header,
+        [
+            [q.planner, f"{q.mean:.3f}", *(f"{r:.3f}" for r in q.by_ccr.values()), q.verdict]
+            for q in sorted(ours, key=lambda q: q.mean)
+        ],
+    )
+    if best_known:
+        print("\nHEFT relative to the best known makespan, Standard Task Graphs, no communication")
+        _table(
+            ["tasks", "processors", "graphs", "mean", "worst"],
+            [
+                [s.size, s.processors, s.graphs, f"{s.mean:.4f}", f"{s.worst:.4f}"]
+                for s in best_known
+            ],
+        )
+        graphs = sum(s.graphs for s in best_known)
+        mean = sum(s.mean * s.graphs for s in best_known) / graphs
+        print(f"mean of all {graphs}: {mean:.4f}")
+
+
+@app.command()
+def plan(
+    full: Annotated[
+        bool, typer.Option("--full", help="Up to 100,000 tasks for every planner; minutes.")
+    ] = False,
+    million: Annotated[
+        bool, typer.Option("--million", help="Also 1,000,000 tasks on 64 processors by HEFT.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Warm planning times, their growth, memory, and HEFT beside anrg-saga where installed.
+
+    Example: weft bench plan --full --million
+    """
+    from weft.experiments import plan_speed
+
+    sizes = [100, 1_000, 10_000, 100_000] if full else [100, 1_000, 10_000]
+    timings = []
+    for timing in plan_speed.growth(sizes, [8, 64]):
+        timings.append(timing)
+        if not as_json:
+            print(f"  {timing.planner} {timing.tasks}x{timing.processors}", end="\r", flush=True)
+    plans = [plan_speed.large(100_000, 64, 5)]
+    plans += [plan_speed.large(1_000_000, 64, 5)] if million else []
+    peers = []
+    if plan_speed.peer_installed():
+        peers = [plan_speed.against_saga(n, 8) for n in (50, 100, plan_speed.PEER_LIMIT)]
+    if as_json:
+        figures: dict[str, list[Any]] = {"growth": timings, "large": plans, "peers": peers}
+        print(json.dumps({k: [asdict(x) for x in v] for k, v in figures.items()}, indent=1))
+        return
+    _show_growth(timings)
+    print("\nHEFT in a process of its own")
+    _table(
+        ["tasks", "processors", "edges", "generate s", "plan s", "peak GB"],
+        [
+            [f"{x.tasks:,}", x.processors, f"{x.edges:,}", f"{x.generate_seconds:.2f}",
+             f"{x.plan_seconds:.2f}", f"{x.peak_gigabytes:.2f}"]
+            for x in plans
+        ],
+    )  # fmt: skip
+    if not peers:
+        print("\nanrg-saga is not installed; pip install 'weft[bench]' to compare")
+        return
+    print("\nHEFT beside anrg-saga (pure Python), same instances")
+    _table(
+        ["tasks", "processors", "weft ms", "saga ms", "ratio", "weft makespan", "saga makespan"],
+        [
+            [x.tasks, x.processors, f"{x.weft_milliseconds:.3f}", f"{x.saga_milliseconds:.1f}",
+             f"{x.saga_milliseconds / x.weft_milliseconds:,.0f}", f"{x.weft_makespan:.6g}",
+             f"{x.saga_makespan:.6g}"]
+            for x in peers
+        ],
+    )  # fmt: skip
+
+
+def _show_growth(timings: list[Any]) -> None:
+    """One row per planner, one column per size: milliseconds, warm."""
+    columns = list(dict.fromkeys((t.tasks, t.processors) for t in timings))
+    by_planner: dict[str, dict[tuple[int, int], float]] = {}
+    for t in timings:
+        by_planner.setdefault(t.planner, {})[t.tasks, t.processors] = t.milliseconds
+    print("Milliseconds per plan, warm, tasks x processors (- where the size before took too long)")
+    _table(
+        ["planner", *(f"{n:,}x{p}" for n, p in columns)],
+        [
+            [name, *(f"{row[c]:,.2f}" if c in row else "-" for c in columns)]
+            for name, row in sorted(by_planner.items())
+        ],
+    )
+
+
+def _table(header: list[str], rows: list[list[Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim")
+    for number, heading in enumerate(header):
+        table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    Console(width=max(100, Console().width), highlight=False).print(table)
+
+
+@contextmanager
+def _progress(what: str, shown: bool) -> Iterator[Progress]:
+    """A progress bar on a terminal's standard error; nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True, disable=not shown) as bar:
+        job = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(job, completed=share)
