@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def frozen(values: Any, dtype: type) -> Any:
@@ -21,6 +22,12 @@ def frozen(values: Any, dtype: type) -> Any:
     return array
 
 
+def sealed(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The array itself, made read-only: for one that nobody else holds."""
+    array.flags.writeable = False
+    return array
+
+
 def csr(rows: IntArray, columns: IntArray, n_rows: int) -> tuple[IntArray, IntArray]:
     """Pointers and columns by row; within a row the pairs keep their order."""
     counts = np.bincount(rows, minlength=n_rows)
@@ -28,7 +35,7 @@ def csr(rows: IntArray, columns: IntArray, n_rows: int) -> tuple[IntArray, IntAr
     np.cumsum(counts, out=pointers[1:])
     in_order = bool(np.all(rows[1:] >= rows[:-1]))
     ordered = columns if in_order else columns[np.argsort(rows, kind="stable")]
-    return frozen(pointers, np.int32), frozen(ordered, np.int32)
+    return sealed(pointers), frozen(ordered, np.int32)
 
 
 def row_of_each(pointers: IntArray) -> IntArray:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, sealed
 from weft.errors import PlanningError
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.placement import place_in_order
@@ -37,11 +37,12 @@ class Planning:
     def _pose(self) -> Problem:
         situation, usable = self.situation, self.usable
         wf, pf = situation.workflow, situation.platform
-        cost = situation.estimates.cost
+        cost, everyone = situation.estimates.cost, self._all_usable
         return Problem(
             n_tasks=wf.n_tasks,
             n_processors=len(usable),
             n_hosts=pf.n_hosts,
+            links_alike=pf.links_alike,
             order=wf.order,
             in_ptr=wf.in_ptr,
             in_item=wf.in_item,
@@ -51,17 +52,17 @@ class Planning:
             use_task=wf.use_task,
             item_size=wf.item_size,
             item_producer=wf.item_producer,
-            cost=frozen((cost if self._all_usable else cost[:, usable]).reshape(-1), np.float64),
-            host=frozen(pf.host[usable], np.int32),
+            cost=cost.reshape(-1) if everyone else sealed(cost[:, usable].reshape(-1)),
+            host=pf.host if everyone else sealed(pf.host[usable]),
             startup=pf.startup.reshape(-1),
             per_unit=pf.time_per_unit.reshape(-1),
             free_from=self._free_from(),
-            until=frozen(pf.leaves[usable], np.float64),
+            until=pf.leaves if everyone else sealed(pf.leaves[usable]),
             **self._settled(),
             **self._known(),
         )
 
-    @property
+    @cached_property
     def _all_usable(self) -> bool:
         return len(self.usable) == self.situation.platform.n_processors
 
@@ -72,7 +73,7 @@ class Planning:
         if len(attempts.task):
             running = np.isnan(attempts.finish)
             np.maximum.at(free, attempts.processor[running], situation.expected_finish()[running])
-        return cast(FloatArray, frozen(free[self.usable], np.float64))
+        return sealed(free[self.usable])
 
     def _settled(self) -> dict[str, Any]:
         """Tasks that have begun stay; their outputs can leave once made, and not before now."""
@@ -90,22 +91,23 @@ class Planning:
             source_host[attempts.task] = host[attempts.processor]
             ready_at[attempts.task] = np.maximum(situation.now, situation.expected_finish())
         return {
-            "movable": frozen(movable, np.bool_),
-            "settled_on": frozen(settled_on, np.int32),
-            "source_host": frozen(source_host, np.int32),
-            "ready_at": frozen(ready_at, np.float64),
+            "movable": sealed(movable),
+            "settled_on": sealed(settled_on),
+            "source_host": sealed(source_host),
+            "ready_at": sealed(ready_at),
         }
 
     def _known(self) -> dict[str, Any]:
-        items, hosts, times = self.situation.known_arrivals()
-        if len(items) == 0:
+        situation = self.situation
+        if len(situation.copies.item) + len(situation.transfers.item) == 0:
             return _NOTHING_KNOWN
+        items, hosts, times = situation.known_arrivals()
         entries = np.arange(len(items), dtype=np.int32)
-        pointers, by_item = csr(items, entries, self.situation.workflow.n_items)
+        pointers, by_item = csr(items, entries, situation.workflow.n_items)
         return {
             "known_ptr": pointers,
-            "known_host": frozen(hosts[by_item], np.int32),
-            "known_time": frozen(times[by_item], np.float64),
+            "known_host": sealed(hosts[by_item]),
+            "known_time": sealed(times[by_item]),
         }
 
     @cached_property
@@ -116,7 +118,9 @@ class Planning:
     @cached_property
     def mean_cost(self) -> FloatArray:
         """The mean cost of each task."""
-        return cast(FloatArray, self.cost.mean(axis=1))
+        # a product with ones, since a sum along short rows is slow
+        total: FloatArray = self.cost @ np.ones(self.problem.n_processors)
+        return total / self.problem.n_processors
 
     @cached_property
     def mean_link(self) -> tuple[float, float]:

@@ -12,28 +12,47 @@ def data_arrival(
     """Fill arrival[host] with the time when all inputs of the task are there.
 
     Every producer must be settled or placed. An external input is everywhere from the start.
+    Where all links are alike, only the latest message and the latest from another host matter.
     """
     hosts = problem.n_hosts
     for host in range(hosts):
         arrival[host] = 0.0
-    in_item, item_size, item_producer = problem.in_item, problem.item_size, problem.item_producer
-    startup, per_unit = problem.startup, problem.per_unit
+    latest, latest_source, second = 0.0, -1, 0.0
     any_known = len(problem.known_ptr) > 0
     for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
-        item = in_item[e]
-        producer = item_producer[item]
+        item = problem.in_item[e]
+        producer = problem.item_producer[item]
         if producer < 0:
             continue
+        source, sent = source_host[producer], ready_at[producer]
         if any_known and problem.known_ptr[item] < problem.known_ptr[item + 1]:
-            arrival_of_known(problem, item, source_host[producer], ready_at[producer], arrival)
-            continue
-        sent = ready_at[producer]
-        size = item_size[item]
-        row = source_host[producer] * hosts
-        startup_to = startup[row : row + hosts]  # slices, so that the loop is vectorised
-        per_unit_to = per_unit[row : row + hosts]
+            arrival_of_known(problem, item, source, sent, arrival)
+        elif problem.links_alike:
+            here = sent + (problem.startup[1] + problem.item_size[item] * problem.per_unit[1])
+            arrival[source] = max(arrival[source], sent)
+            if source == latest_source:
+                latest = max(latest, here)
+            elif here > latest:
+                latest, latest_source, second = here, source, latest
+            else:
+                second = max(second, here)
+        else:
+            arrival_by_link(problem, item, source, sent, arrival)
+    if problem.links_alike:
         for host in range(hosts):
-            arrival[host] = max(arrival[host], sent + (startup_to[host] + size * per_unit_to[host]))
+            arrival[host] = max(arrival[host], latest if host != latest_source else second)
+
+
+def arrival_by_link(
+    problem: Problem, item: int, source: int, sent: float, arrival: FloatArray
+) -> None:
+    """An item sent to every host, each at the time its link takes."""
+    size = problem.item_size[item]
+    row = source * problem.n_hosts
+    startup = problem.startup[row : row + problem.n_hosts]  # slices: the loop is vectorised
+    per_unit = problem.per_unit[row : row + problem.n_hosts]
+    for host in range(problem.n_hosts):
+        arrival[host] = max(arrival[host], sent + (startup[host] + size * per_unit[host]))
 
 
 def arrival_of_known(

@@ -89,19 +89,19 @@ def earliest(
 ) -> tuple[int, int]:  # fmt: skip
     """Of the processors low..high-1 the one with the smallest finish + bias, and the gap there."""
     row = task * problem.n_processors
+    cost = problem.cost[row : row + problem.n_processors]
     best = -1
     best_key = np.inf
     best_gap = -1
     for p in range(low, high):
         ready = arrival[problem.host[p]]
-        duration = problem.cost[row + p]
         extra = bias[row + p] if len(bias) > 0 else 0.0
-        if ready + duration + extra >= best_key:
+        if ready + cost[p] + extra >= best_key:
             continue  # not even an idle processor would do
         gap = last[p]
         if ready < gap_start[gap] and gap > first[p]:
-            gap = find_gap(gap_start, gap_end, first[p], gap, ready, duration)
-        ends = max(gap_start[gap], ready) + duration
+            gap = find_gap(gap_start, gap_end, first[p], gap, ready, cost[p])
+        ends = max(gap_start[gap], ready) + cost[p]
         if ends + extra < best_key and ends <= gap_end[gap]:
             best, best_key, best_gap = p, ends + extra, gap
     return best, best_gap

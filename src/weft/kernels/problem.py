@@ -19,6 +19,7 @@ class Problem(NamedTuple):
     n_tasks: int
     n_processors: int
     n_hosts: int
+    links_alike: bool  # every transfer between two hosts takes startup[1] + size * per_unit[1]
     order: IntArray  # topological
     in_ptr: IntArray
     in_item: IntArray

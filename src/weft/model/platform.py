@@ -72,6 +72,13 @@ class Platform:
         return here
 
     @cached_property
+    def links_alike(self) -> bool:
+        """Whether every two hosts are connected in the same way."""
+        between = ~np.eye(self.n_hosts, dtype=np.bool_)
+        links = (self.startup[between], self.time_per_unit[between])
+        return self.n_hosts > 1 and all(bool((link == link[0]).all()) for link in links)
+
+    @cached_property
     def mean_link(self) -> Link:
         """The mean over all ordered pairs of distinct processors; those on one host count 0."""
         return self.mean_link_among(np.arange(self.n_processors, dtype=np.int32))
