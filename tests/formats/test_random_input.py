@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weft.errors import InputError
+from weft.files import decode
 from weft.formats import (
     FORMATS,
     platform_from_dict,
@@ -16,7 +17,6 @@ from weft.formats import (
     workflow_from_wfformat,
     workflow_to_dict,
 )
-from weft.formats.text import decode
 from weft.formats.yaml_text import parse_yaml
 from weft.model import Platform, Workflow
 

@@ -11,6 +11,7 @@ from weft.charts.chart import Chart
 from weft.charts.page import page
 from weft.charts.picture import png, svg
 from weft.errors import InputError
+from weft.files import write_bytes
 from weft.model import Schedule
 
 _WRITERS: dict[str, Callable[[Chart], bytes]] = {".html": page, ".png": png, ".svg": svg}
@@ -29,7 +30,7 @@ def write_chart(chart: Chart, path: str | os.PathLike[str]) -> None:
     draw = _writer_for(target)
     if not target.parent.is_dir():
         raise InputError(f"there is no directory {str(target.parent)!r}", source=str(target))
-    _replace(target, draw(chart))
+    write_bytes(target, draw(chart))
 
 
 def _writer_for(path: Path) -> Callable[[Chart], bytes]:
@@ -38,17 +39,3 @@ def _writer_for(path: Path) -> Callable[[Chart], bytes]:
         problem = f"cannot draw a chart as {suffix!r}" if suffix else "the file has no suffix"
         raise InputError(f"{problem}; known: {', '.join(SUFFIXES)}", source=str(path))
     return _WRITERS[suffix]
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write beside the target, then rename: a reader never sees half a file."""
-    temporary = target.with_name(f".weft-{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        try:
-            temporary.write_bytes(content)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot write the chart: {reason}", source=str(target)) from error

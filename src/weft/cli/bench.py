@@ -84,11 +84,8 @@ def plan(
     from weft.experiments import plan_speed
 
     sizes = [100, 1_000, 10_000, 100_000] if full else [100, 1_000, 10_000]
-    timings = []
-    for timing in plan_speed.growth(sizes, [8, 64]):
-        timings.append(timing)
-        if not as_json:
-            print(f"  {timing.planner} {timing.tasks}x{timing.processors}", end="\r", flush=True)
+    with _progress("planners over sizes", not as_json) as progress:
+        timings = list(plan_speed.growth(sizes, [8, 64], progress=progress))
     plans = [plan_speed.large(100_000, 64, 5)]
     plans += [plan_speed.large(1_000_000, 64, 5)] if million else []
     peers = []

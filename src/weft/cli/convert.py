@@ -34,8 +34,8 @@ def convert(
 
     STG keeps neither names nor commands: tasks become numbers there.
     """
+    from weft.files import printable
     from weft.formats import load, save
-    from weft.formats.text import printable
 
     workflow = load(source, source_format)
     save(workflow, target, to)

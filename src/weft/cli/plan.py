@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.errors import InputError
+from weft.files import in_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,7 +41,9 @@ def plan(
 
     for path in gantt or []:
         check_suffix(path)
-    schedule = api.plan(api.load(workflow), api.load_platform(platform), planner)
+    wf, pf = api.load(workflow), api.load_platform(platform)
+    with in_file(workflow):  # a task without a cost is found only with the platform at hand
+        schedule = api.plan(wf, pf, planner)
     if as_json:
         print(json.dumps(schedule.to_dict(), indent=1))
     else:

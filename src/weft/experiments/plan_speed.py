@@ -72,20 +72,24 @@ def _warm(planner: str) -> None:
 
 
 def growth(
-    sizes: list[int], processors: list[int], planners: list[str] | None = None, limit: float = 20.0
+    sizes: list[int],
+    processors: list[int],
+    limit: float = 20.0,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> Iterator[Timing]:
     """Every planner over sizes and processors; one that took longer than the limit stops there."""
     slow: set[tuple[str, int]] = set()
-    for tasks in sizes:
-        for p in processors:
-            situation = instance(tasks, p)
-            for planner in planners or registry.planner_names():
-                if (planner, p) in slow:
-                    continue
-                timing = measure(planner, situation, seconds=0.5)
-                if timing.milliseconds > 1000 * limit:
-                    slow.add((planner, p))
-                yield timing
+    cells = [(tasks, p) for tasks in sizes for p in processors]
+    for number, (tasks, p) in enumerate(cells):
+        progress(number / len(cells))
+        situation = instance(tasks, p)
+        for planner in registry.planner_names():
+            if (planner, p) in slow:
+                continue
+            timing = measure(planner, situation, seconds=0.5)
+            if timing.milliseconds > 1000 * limit:
+                slow.add((planner, p))
+            yield timing
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.errors import InputError, unknown_name
+from weft.files import in_file, read_text, write_text
 from weft.formats.document import read_document
 from weft.formats.dot import parse_dot
 from weft.formats.fields import mapping, shown
 from weft.formats.json_text import dump_json, parse_json
 from weft.formats.stg import dump_stg, parse_stg
-from weft.formats.text import in_file, read_text, write_text
 from weft.formats.trace_events import trace_events, write_trace
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from weft.files import in_file, read_text
 from weft.formats.json_text import parse_json
-from weft.formats.text import in_file, read_text
 from weft.formats.yaml_text import parse_yaml
 
 

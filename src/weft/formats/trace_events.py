@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.formats.text import write_text
+from weft.files import write_text
 from weft.model import Schedule
 
 MICROSECONDS = 1e6  # per second

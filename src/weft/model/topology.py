@@ -13,6 +13,8 @@ from weft.errors import InputError
 if TYPE_CHECKING:
     from weft.model.workflow import Workflow
 
+SHOWN = 12  # tasks of a cycle that are named
+
 
 def topological_order(workflow: Workflow) -> IntArray:
     """The topological order nearest to the order in the file (the smallest index that is ready).
@@ -36,9 +38,10 @@ def topological_order(workflow: Workflow) -> IntArray:
             if waiting[successor] == 0:
                 heapq.heappush(ready, successor)
     if len(order) < n:
-        names = workflow.task_names
-        cycle = " -> ".join(names[t] for t in _cycle(producers, consumers, waiting))
-        raise InputError(f"the tasks form a cycle: {cycle}")
+        names = [workflow.task_names[t] for t in _cycle(producers, consumers, waiting)]
+        if len(names) > SHOWN:
+            names[SHOWN // 2 : -SHOWN // 2] = [f"... ({len(names) - SHOWN} more) ..."]
+        raise InputError(f"the tasks form a cycle: {' -> '.join(names)}")
     return np.array(order, dtype=np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Text files: read with a limit on their size, written whole or not at all."""
+"""Files: text is read with a limit on its size; all is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -74,17 +74,22 @@ def decode(raw: bytes) -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file whole: an error leaves the old one as it was."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file whole: an error leaves the old one as it was."""
     with in_file(path):
         try:
-            _write_bytes(Path(os.path.realpath(path)), text.encode("utf-8"))
+            _replace(Path(os.path.realpath(path)), content)
         except ValueError:
             raise InputError("this is not a path") from None
         except OSError as error:
             raise InputError(f"cannot write it: {_reason(error)}") from None
 
 
-def _write_bytes(target: Path, content: bytes) -> None:
+def _replace(target: Path, content: bytes) -> None:
     # a pipe or a device is written to; only a regular file can be replaced
     if target.exists() and not target.is_file():
         target.write_bytes(content)

@@ -1,0 +1,49 @@
+# Python 3.11+, make and a package index are all that is needed: `make demo`, `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install dev demo test check bench system clean
+
+install: $(VENV)/installed
+dev: $(VENV)/installed-dev
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: install
+	@mkdir -p out
+	$(BIN)/weft plan examples/montage.yaml -p examples/cluster.yaml \
+		--gantt out/montage.html --gantt out/montage.png
+	@echo
+	@echo "Open out/montage.html in a browser: zoom with the wheel, hover for details."
+
+test: dev system
+	$(BIN)/python -m pytest
+
+check: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: install
+	$(BIN)/weft bench quality
+	$(BIN)/weft bench plan --full --million
+
+# A browser for the test of the chart page. Without it (or without root) that test is skipped.
+system:
+	@command -v chromium >/dev/null 2>&1 || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+		&& echo "installing chromium for the chart page's test" \
+		&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	|| echo "no chromium: the chart page's browser test will be skipped"
+
+clean:
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
