@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from weft.arrays import FloatArray
 from weft.model import Freedom, Schedule, Situation
+from weft.model.events import Command, Event
 
 
 class Planner(Protocol):
@@ -17,4 +20,49 @@ class Planner(Protocol):
 
     def plan(self, situation: Situation, freedom: Freedom = ...) -> Schedule:
         """A valid schedule of everything the freedom lets move; the rest stays."""
+        ...
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a policy wants to be woken for: a task that starts later than this."""
+
+    latest_start: FloatArray
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Why a policy is woken: a task that would start late, or the event that changed machines."""
+
+    late_task: int | None = None
+    event: Event | None = None
+
+
+class Policy(Protocol):
+    """When to ask for a new plan, and whether to take it. It calls no planner."""
+
+    name: ClassVar[str]
+
+    def watch(self, plan: Schedule, situation: Situation) -> Watch:
+        """What to be woken for while this plan is followed."""
+        ...
+
+    def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
+        """Whether to ask for a new plan."""
+        ...
+
+    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
+        """Whether to take the new plan."""
+        ...
+
+
+class Executor(Protocol):
+    """Where tasks really run: simulated, local, Dask."""
+
+    def perform(self, command: Command) -> None:
+        """Begin to do what the coordinator asks for."""
+        ...
+
+    def next_event(self) -> Event | None:
+        """Wait for the next thing that happens; None if nothing ever will."""
         ...

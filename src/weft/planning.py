@@ -28,7 +28,7 @@ class Planning:
 
     def __init__(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> None:
         self.situation, self.freedom = situation, freedom
-        self.usable = np.flatnonzero(situation.platform.present(situation.now)).astype(np.int32)
+        self.usable = np.flatnonzero(situation.usable()).astype(np.int32)
         if len(self.usable) == 0:
             raise PlanningError(f"no processor can be used at time {situation.now:g}")
         self.problem = self._pose()

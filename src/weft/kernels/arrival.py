@@ -28,7 +28,7 @@ def data_arrival(
         if any_known and problem.known_ptr[item] < problem.known_ptr[item + 1]:
             arrival_of_known(problem, item, source, sent, arrival)
         elif problem.links_alike:
-            here = sent + (problem.startup[1] + problem.item_size[item] * problem.per_unit[1])
+            here = sent + problem.startup[1] + problem.item_size[item] * problem.per_unit[1]
             arrival[source] = max(arrival[source], sent)
             if source == latest_source:
                 latest = max(latest, here)
@@ -52,7 +52,7 @@ def arrival_by_link(
     startup = problem.startup[row : row + problem.n_hosts]  # slices: the loop is vectorised
     per_unit = problem.per_unit[row : row + problem.n_hosts]
     for host in range(problem.n_hosts):
-        arrival[host] = max(arrival[host], sent + (startup[host] + size * per_unit[host]))
+        arrival[host] = max(arrival[host], sent + startup[host] + size * per_unit[host])
 
 
 def arrival_of_known(
@@ -62,7 +62,7 @@ def arrival_of_known(
     row = source * problem.n_hosts
     size = problem.item_size[item]
     for host in range(problem.n_hosts):
-        here = sent + (problem.startup[row + host] + size * problem.per_unit[row + host])
+        here = sent + problem.startup[row + host] + size * problem.per_unit[row + host]
         for k in range(problem.known_ptr[item], problem.known_ptr[item + 1]):
             if problem.known_host[k] == host:
                 here = problem.known_time[k]

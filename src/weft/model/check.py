@@ -71,7 +71,11 @@ def _durations(s: Schedule, situation: Situation, begun: BoolArray, slop: float)
 def _presence(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
     joins, leaves = s.platform.joins[s.processor], s.platform.leaves[s.processor]
     absent = ~begun & ((s.start < joins - slop) | (s.finish > leaves + slop))
+    gone = ~begun & ~situation.usable()[s.processor]
     return [
+        f"task {_task(s, t)} is planned on {_processor(s, t)}, which cannot be used now"
+        for t in np.flatnonzero(gone & ~absent)
+    ] + [
         f"task {_task(s, t)} runs from {s.start[t]:g} to {s.finish[t]:g} on {_processor(s, t)}, "
         f"which is there from {joins[t]:g} to {leaves[t]:g}"
         for t in np.flatnonzero(absent)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray, frozen
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
 
@@ -45,6 +46,17 @@ class Schedule:
         n = self.platform.n_processors
         used = np.bincount(self.processor, weights=self.finish - self.start, minlength=n)
         return used.astype(np.float64)
+
+    @cached_property
+    def in_time(self) -> IntArray:
+        """All tasks by start, then finish, then topological position: who comes before whom."""
+        keys = (self.workflow.position, self.finish, self.start)
+        return np.lexsort(keys).astype(np.int32)
+
+    def queues(self, tasks: BoolArray) -> tuple[IntArray, IntArray]:
+        """Each processor's tasks in their order, of those asked for: pointers and tasks."""
+        chosen = self.in_time[tasks[self.in_time]]
+        return csr(self.processor[chosen], chosen, self.platform.n_processors)
 
     def arrivals(
         self, items: IntArray, producers: IntArray, consumers: IntArray, now: float = 0.0

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray, frozen
+from weft.arrays import BoolArray, FloatArray, IntArray, frozen
 from weft.model.estimates import Estimates
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
@@ -21,18 +21,27 @@ class Freedom(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Attempts:
-    """Facts: task t runs (finish is NaN) or has run on a processor. One task may have several."""
+    """Facts that still hold: task t runs (finish is NaN) or has run on a processor.
+
+    Attempts that failed, were cancelled or whose results are lost are not among them. `worked` is
+    the work done by `since`, in seconds at full availability.
+    """
 
     task: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     processor: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     start: FloatArray = field(default_factory=lambda: np.empty(0))
     finish: FloatArray = field(default_factory=lambda: np.empty(0))
+    worked: FloatArray | None = None  # None: nothing is known but the start
+    since: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("task", "processor"):
             object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
         for name in ("start", "finish"):
             object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+        if self.since is None:
+            object.__setattr__(self, "worked", np.zeros(len(self.start)))
+            object.__setattr__(self, "since", self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +81,28 @@ class Situation:
     attempts: Attempts = field(default_factory=Attempts)
     copies: Copies = field(default_factory=Copies)
     transfers: Transfers = field(default_factory=Transfers)
+    availability: FloatArray | None = None  # by processor; None: all fully available
+    present: BoolArray | None = None  # processors there now; None: as the platform says
 
     @staticmethod
     def at_start(workflow: Workflow, platform: Platform) -> Situation:
         """Nothing has happened yet, and the estimates are the declared ones."""
         return Situation(workflow, platform, Estimates.declared(workflow, platform))
 
+    def usable(self) -> BoolArray:
+        """The processors that may be used now."""
+        return self.platform.present(self.now) if self.present is None else self.present
+
     def expected_finish(self) -> FloatArray:
         """When each attempt finished, or should: an overdue one is expected to finish now."""
         a = self.attempts
-        expected = np.maximum(self.now, a.start + self.estimates.cost[a.task, a.processor])
+        assert a.worked is not None
+        assert a.since is not None
+        left = np.maximum(0.0, self.estimates.cost[a.task, a.processor] - a.worked)
+        if self.availability is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = np.where(left > 0, left / self.availability[a.processor], 0.0)
+        expected = np.maximum(self.now, a.since + left)
         return np.where(np.isnan(a.finish), expected, a.finish)
 
     def known_arrivals(self) -> tuple[IntArray, IntArray, FloatArray]:

@@ -1,0 +1,203 @@
+"""One run's decisions: a state machine over the transition rules, with no clock of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.contracts import Notice, Policy
+from weft.coordinator.boards import (
+    empty_board,
+    read_situation,
+    room_for,
+    sends_of_a_plan,
+    waiting,
+)
+from weft.errors import WeftError
+from weft.kernels import board as b
+from weft.kernels.board import Board
+from weft.kernels.compiled import compiled, pays
+from weft.kernels.rules import apply_event, dispatch_all, install_plan
+from weft.model import Estimates, Platform, Schedule, Situation, Workflow
+from weft.model.events import (
+    CancelTask,
+    Command,
+    DropTransfer,
+    Event,
+    EventKind,
+    NewPlan,
+    Replan,
+    SendItem,
+    StartTask,
+)
+
+
+class IllegalEventError(WeftError):
+    """An event that cannot have happened in this state; the state is as it was."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One time that a policy asked for a new plan: when, why, and whether it was taken."""
+
+    time: float
+    reason: str
+    forced: bool
+    taken: bool
+    makespan: float  # the candidate's
+
+
+class Coordinator:
+    """Events in, commands out. Planning itself is asked for by a Replan command."""
+
+    def __init__(
+        self, workflow: Workflow, platform: Platform, estimates: Estimates, policy: Policy
+    ) -> None:
+        self.workflow, self.platform = workflow, platform
+        self.estimates, self.policy = estimates, policy
+        self.board: Board = empty_board(workflow, platform)
+        self.plan: Schedule | None = None
+        self.version = 0
+        self.asked: Replan | None = None
+        self.evaluations: list[Evaluation] = []
+
+    @property
+    def done(self) -> bool:
+        """Whether every task is done."""
+        return bool(self.board.counts[b.N_DONE] == self.workflow.n_tasks)
+
+    @property
+    def now(self) -> float:
+        """The time of the last event."""
+        return float(self.board.clock[0])
+
+    def situation(self) -> Situation:
+        """Everything known now."""
+        return read_situation(self.board, self.workflow, self.platform, self.estimates)
+
+    def handle(self, event: Event | NewPlan) -> list[Command]:
+        """One event; what is to be done about it."""
+        if isinstance(event, NewPlan):
+            late, changed = self.take(event), False
+        else:
+            self.check(event)
+            self.make_room()
+            late, changed = self._call(
+                apply_event, int(event.kind), event.which, event.time, event.value
+            )
+        replan = self.consider(late, event if changed else None)
+        commands = self._commands()
+        return commands if replan is None else [*commands, replan]
+
+    def first_plan(self) -> Replan:
+        """Ask for the plan to begin with."""
+        self.asked = Replan(self.version, self.now, "start")
+        return self.asked
+
+    def consider(self, late: int, change: Event | NewPlan | None) -> Replan | None:
+        """Wake the policy if a task would start late or the machines changed."""
+        self.asked = None
+        while late >= 0 or change is not None:
+            if self.stranded():
+                if self.board.present.any():
+                    self.asked = Replan(self.version, self.now, "tasks without a processor")
+                return self.asked
+            notice = Notice(late_task=late) if late >= 0 else Notice(event=change)  # type: ignore[arg-type]
+            assert self.plan is not None
+            if self.policy.decide(notice, self.situation(), self.plan):
+                reason = self._reason(notice)
+                self.asked = Replan(self.version, self.now, reason)
+                return self.asked
+            self.board.counts[b.GRACE] = 1  # then let it start late
+            late, change = self.resume(), None
+        return None
+
+    def resume(self) -> int:
+        """Start whatever can start; -1, or a task that would start late."""
+        return int(self._call(dispatch_all))
+
+    def stranded(self) -> bool:
+        """Whether a waiting task has no processor, or one that is gone."""
+        on = self.board.on[waiting(self.board)]
+        return bool(np.any((on < 0) | ~self.board.present[on]))
+
+    def take(self, new: NewPlan) -> int:
+        """Judge a plan that was asked for and follow it if it is taken; a late task, or -1."""
+        asked = self.asked
+        if asked is None or new.version != self.version:
+            return -1
+        self.asked = None
+        forced = self.plan is None or self.stranded()
+        taken = forced or self.policy.accept(new.schedule, self.plan, self.situation())  # type: ignore[arg-type]
+        makespan = new.schedule.makespan
+        self.evaluations.append(Evaluation(self.now, asked.reason, forced, taken, makespan))
+        if taken:
+            self._install(new.schedule)
+        self.board.counts[b.GRACE] = 1
+        return self.resume()
+
+    def _install(self, schedule: Schedule) -> None:
+        self.board = room_for(self.board, sends_of_a_plan(self.board))
+        pointers, queue = schedule.queues(waiting(self.board))
+        self._call(install_plan, schedule.processor, queue, pointers[:-1], pointers[1:])
+        self.plan = schedule
+        self.version += 1
+        self.board.latest[:] = self.policy.watch(schedule, self.situation()).latest_start
+
+    def make_room(self) -> Board:
+        """The board, its logs long enough for whatever one event can bring."""
+        self.board = room_for(self.board, 0)
+        return self.board
+
+    def _call(self, kernel: Any, *arguments: Any) -> Any:
+        """Call a rule, compiled once that pays."""
+        return (compiled(kernel) if pays(200) else kernel)(self.board, *arguments)
+
+    def _commands(self) -> list[Command]:
+        """Read the commands off the board."""
+        board, result = self.board, list[Command]()
+        for k in range(int(board.counts[b.N_COMMANDS])):
+            result.append(self._command(int(board.commands[2 * k]), int(board.commands[2 * k + 1])))
+        board.counts[b.N_COMMANDS] = 0
+        return result
+
+    def _command(self, kind: int, which: int) -> Command:
+        board, now = self.board, self.now
+        if kind == b.START:
+            task, p = int(board.attempt_task[which]), int(board.attempt_on[which])
+            return StartTask(which, task, p, now)
+        if kind == b.SEND:
+            item = int(board.transfer_item[which])
+            source, target = int(board.transfer_from[which]), int(board.transfer_to[which])
+            return SendItem(which, item, source, target, now)
+        return CancelTask(which, now) if kind == b.CANCEL else DropTransfer(which, now)
+
+    def _reason(self, notice: Notice) -> str:
+        if notice.late_task is not None:
+            return f"late start of {self.workflow.task_names[notice.late_task]}"
+        assert notice.event is not None
+        return notice.event.kind.name.lower()
+
+    def check(self, event: Event) -> None:
+        """Refuse an event that cannot have happened; nothing is changed by it."""
+        board, which = self.board, event.which
+        if not np.isfinite(event.time) or event.time < self.now:
+            raise IllegalEventError(f"{event} lies before the last event, at {self.now:g}")
+        match event.kind:
+            case EventKind.TASK_FINISHED | EventKind.TASK_FAILED:
+                known = 0 <= which < board.counts[b.N_ATTEMPTS]
+                legal = known and board.attempt_end[which] == b.OPEN
+            case EventKind.ITEM_ARRIVED:
+                known = 0 <= which < board.counts[b.N_TRANSFERS]
+                legal = known and bool(np.isnan(board.transfer_arrival[which]))
+            case EventKind.JOINED | EventKind.GONE:
+                known = 0 <= which < board.n_processors
+                legal = known and bool(board.present[which]) == (event.kind == EventKind.GONE)
+            case EventKind.AVAILABILITY:
+                legal = 0 <= which < board.n_processors and 0 <= event.value <= 1
+            case EventKind.BANDWIDTH:
+                legal = 0 <= which < board.n_hosts**2 and 0 <= event.value < np.inf
+        if not legal:
+            raise IllegalEventError(f"{event} cannot happen now")

@@ -1,0 +1,1 @@
+"""Where tasks run: so far in a simulated world."""

@@ -1,0 +1,130 @@
+"""The simulated executor, in two gears: event by event, and natively between decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.executors.reality import Reality
+from weft.kernels.compiled import compiled, pays
+from weft.kernels.world import (
+    COUNTS,
+    N_HEAP,
+    NO_EVENT,
+    OVER,
+    UNDER_WAY,
+    World,
+    begin_transfer,
+    begin_work,
+    next_event,
+    stop_transfer,
+    stop_work,
+)
+from weft.model import Platform, Workflow
+from weft.model.events import (
+    CancelTask,
+    Command,
+    DropTransfer,
+    Event,
+    EventKind,
+    SendItem,
+    StartTask,
+)
+
+BY_ATTEMPT = {"work_on": np.int32, "work_left": float, "work_since": float, "work_event": np.int64}
+BY_TRANSFER = {
+    "data_link": np.int32,
+    "data_left": float,
+    "data_since": float,
+    "data_event": np.int64,
+}
+HEAP = {"heap_time": float, "heap_number": np.int64, "heap_kind": np.int32, "heap_which": np.int32}
+
+
+class SimulatedExecutor:
+    """A world that performs commands and tells what happens, as any executor does."""
+
+    def __init__(self, workflow: Workflow, platform: Platform, reality: Reality) -> None:
+        self.world = empty_world(workflow, platform, reality)
+
+    def perform(self, command: Command) -> None:
+        """Begin to do what the coordinator asks for."""
+        match command:
+            case StartTask():
+                self.make_room(command.attempt + 1, 0)
+                self._call(
+                    begin_work, command.attempt, command.task, command.processor, command.time
+                )
+            case SendItem():
+                self.make_room(0, command.transfer + 1)
+                self._call(
+                    begin_transfer,
+                    command.transfer,
+                    command.item,
+                    command.source,
+                    command.target,
+                    command.time,
+                )
+            case CancelTask():
+                self._call(stop_work, command.attempt)
+            case DropTransfer():
+                self._call(stop_transfer, command.transfer)
+
+    def next_event(self) -> Event | None:
+        """The next thing that happens; None if nothing ever will."""
+        self.make_room(0, 0)
+        kind, which, time, value = self._call(next_event)
+        if kind == NO_EVENT:
+            return None
+        return Event(EventKind(int(kind)), int(which), float(time), float(value))
+
+    def make_room(self, attempts: int, transfers: int, burst: int = 1) -> None:
+        """Make the arrays long enough for so many, and the heap for what one event can bring."""
+        world = self.world
+        while attempts > len(world.work_on):
+            world = _longer(world, BY_ATTEMPT)
+        while transfers > len(world.data_link):
+            world = _longer(world, BY_TRANSFER)
+        heap = world.counts[N_HEAP] + world.counts[UNDER_WAY] + burst
+        while heap > len(world.heap_time):
+            world = _longer(world, HEAP)
+        self.world = world
+
+    def _call(self, kernel: Any, *arguments: Any) -> Any:
+        return (compiled(kernel) if pays(50) else kernel)(self.world, *arguments)
+
+
+def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> World:
+    """Nothing is under way yet."""
+    n, p, h = workflow.n_tasks, platform.n_processors, platform.n_hosts
+    changes = reality.changes
+    world = World(
+        n_processors=p,
+        n_hosts=h,
+        work=reality.work.reshape(-1),
+        item_size=workflow.item_size,
+        startup=platform.startup.reshape(-1),
+        per_unit=platform.time_per_unit.reshape(-1),
+        change_time=np.array([e.time for e in changes], dtype=np.float64),
+        change_kind=np.array([e.kind for e in changes], dtype=np.int32),
+        change_which=np.array([e.which for e in changes], dtype=np.int32),
+        change_value=np.array([e.value for e in changes], dtype=np.float64),
+        counts=np.zeros(COUNTS, dtype=np.int64),
+        availability=np.ones(p),
+        bandwidth=np.ones(h * h),
+        running=np.full(p, -1, dtype=np.int32),
+        **{name: np.zeros(64, dtype=t) for name, t in HEAP.items()},
+        **{name: np.zeros(n + p, dtype=t) for name, t in BY_ATTEMPT.items()},
+        **{name: np.zeros(len(workflow.use_task) + 1, dtype=t) for name, t in BY_TRANSFER.items()},
+    )
+    world.data_left[:] = OVER
+    return world
+
+
+def _longer(world: World, names: Any) -> World:
+    longer: dict[str, Any] = {}
+    for name in names:
+        old = getattr(world, name)
+        longer[name] = np.concatenate([old, np.full_like(old, OVER if name == "data_left" else 0)])
+    return world._replace(**longer)

@@ -1,0 +1,85 @@
+"""The state of one run as flat arrays: what the coordinator knows, and nothing it does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy.typing as npt
+from numpy import int8, int64
+
+from weft.arrays import BoolArray, FloatArray, IntArray
+
+# what a task is
+WAITING, RUNNING, DONE = 0, 1, 2
+# where an item is, by host
+ABSENT, MOVING, HERE = 0, 1, 2
+# how an attempt ended
+OPEN, FINISHED, FAILED, CANCELLED, REWOUND = 0, 1, 2, 3, 4
+# events
+TASK_FINISHED, ITEM_ARRIVED, JOINED, GONE, AVAILABILITY, BANDWIDTH, TASK_FAILED = range(7)
+# commands
+START, SEND, CANCEL, DROP = 0, 1, 2, 3
+# why the run must be looked at
+NOTHING, LATE, CHANGED, ROOM = 0, 1, 2, 3
+
+# places in `counts`
+N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND = 0, 1, 2, 3, 4, 5
+COUNTS = 6
+
+ByteArray = npt.NDArray[int8]
+CountArray = npt.NDArray[int64]
+
+
+class Board(NamedTuple):
+    """One run. Attempts and transfers are logs that only grow; commands are emptied when read."""
+
+    # the graph and the machines, which do not change
+    n_tasks: int
+    n_processors: int
+    n_hosts: int
+    burst: int  # the most commands that one event can give rise to, but for drops
+    order: IntArray
+    in_ptr: IntArray
+    in_item: IntArray
+    out_ptr: IntArray
+    out_item: IntArray
+    use_ptr: IntArray
+    use_task: IntArray
+    item_producer: IntArray
+    host: IntArray
+    startup: FloatArray  # hosts x hosts, flat
+    # the moment
+    clock: FloatArray  # one number
+    counts: CountArray
+    # tasks
+    status: ByteArray
+    on: IntArray  # the processor planned, or taken; -1: none yet
+    missing: IntArray  # inputs that are not yet on that processor's host
+    attempt: IntArray  # the latest attempt, -1: none
+    latest: FloatArray  # the watch: a start later than this is first shown to the policy
+    # processors
+    present: BoolArray
+    running: IntArray  # attempt, -1: idle
+    queue: IntArray  # the plan: tasks in their order, processor by processor
+    queue_at: IntArray  # next in the processor's row
+    queue_end: IntArray
+    availability: FloatArray
+    # items on hosts, flat
+    held: ByteArray
+    bandwidth: FloatArray  # hosts x hosts, flat: factor of the link's bandwidth now
+    # logs
+    attempt_task: IntArray
+    attempt_on: IntArray
+    attempt_start: FloatArray
+    attempt_finish: FloatArray
+    attempt_end: ByteArray
+    worked: FloatArray  # seconds at full availability until `since`
+    since: FloatArray
+    transfer_item: IntArray
+    transfer_from: IntArray
+    transfer_to: IntArray
+    transfer_sent: FloatArray
+    transfer_arrival: FloatArray  # NaN while under way, infinite if dropped
+    moved: FloatArray  # seconds of data at full bandwidth until `moved_since`
+    moved_since: FloatArray
+    commands: IntArray  # pairs (kind, attempt or transfer)

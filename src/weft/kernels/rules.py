@@ -1,0 +1,307 @@
+"""The transition rules of a run: what happens on each event, and what may start next.
+
+The simulator's native loop calls them compiled; the coordinator calls the same source event by
+event for any executor. Each rule changes the board and writes commands; none reads a clock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import IntArray
+from weft.kernels.board import (
+    ABSENT,
+    AVAILABILITY,
+    BANDWIDTH,
+    CANCEL,
+    CANCELLED,
+    DONE,
+    DROP,
+    FAILED,
+    FINISHED,
+    GONE,
+    GRACE,
+    HERE,
+    ITEM_ARRIVED,
+    JOINED,
+    MOVING,
+    N_ATTEMPTS,
+    N_COMMANDS,
+    N_DONE,
+    N_REWOUND,
+    N_TRANSFERS,
+    OPEN,
+    REWOUND,
+    RUNNING,
+    SEND,
+    START,
+    TASK_FAILED,
+    TASK_FINISHED,
+    WAITING,
+    Board,
+)
+
+
+def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
+    """One event; returns a task that wants to start late (or -1), and whether machines changed.
+
+    `which` is an attempt, a transfer, a processor, or a link (from * hosts + to).
+    """
+    board.clock[0] = time
+    if kind == TASK_FINISHED:
+        return finish_attempt(board, which), False
+    if kind == ITEM_ARRIVED:
+        return item_arrived(board, which), False
+    if kind == TASK_FAILED:
+        end_attempt(board, which, FAILED)
+        return -1, True
+    if kind == JOINED:
+        board.present[which] = True
+        return -1, True
+    if kind == GONE:
+        processor_gone(board, which)
+        return -1, True
+    if kind == AVAILABILITY:
+        availability_changed(board, which, value)
+    elif kind == BANDWIDTH:
+        bandwidth_changed(board, which, value)
+    return -1, False
+
+
+def availability_changed(board: Board, p: int, value: float) -> None:
+    """Note what was done at the old speed."""
+    attempt, now = board.running[p], board.clock[0]
+    if attempt >= 0:
+        board.worked[attempt] += (now - board.since[attempt]) * board.availability[p]
+        board.since[attempt] = now
+    board.availability[p] = value
+
+
+def bandwidth_changed(board: Board, link: int, value: float) -> None:
+    """Note what was moved at the old speed."""
+    now, old = board.clock[0], board.bandwidth[link]
+    for transfer in range(board.counts[N_TRANSFERS]):
+        here = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
+        under_way = here == link and np.isnan(board.transfer_arrival[transfer])
+        if under_way and now > board.moved_since[transfer]:
+            board.moved[transfer] += (now - board.moved_since[transfer]) * old
+            board.moved_since[transfer] = now
+    board.bandwidth[link] = value
+
+
+def finish_attempt(board: Board, attempt: int) -> int:
+    """A task is done: its outputs are on its host, and go to the hosts of their consumers."""
+    task, p = board.attempt_task[attempt], board.attempt_on[attempt]
+    here = board.host[p]
+    end_attempt(board, attempt, FINISHED)
+    board.status[task] = DONE
+    board.counts[N_DONE] += 1
+    late = -1
+    for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
+        item = board.out_item[o]
+        board.held[item * board.n_hosts + here] = HERE
+        for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
+            consumer = board.use_task[u]
+            if board.status[consumer] != WAITING or board.on[consumer] < 0:
+                continue
+            there = board.host[board.on[consumer]]
+            if there == here:
+                board.missing[consumer] -= 1
+                if board.on[consumer] != p and late < 0:
+                    late = dispatch(board, board.on[consumer])
+            elif board.held[item * board.n_hosts + there] == ABSENT:
+                send(board, item, here, there)
+    return late if late >= 0 else dispatch(board, p)
+
+
+def item_arrived(board: Board, transfer: int) -> int:
+    """An item is complete on a host: tasks that waited for it there may start."""
+    item, there = board.transfer_item[transfer], board.transfer_to[transfer]
+    board.transfer_arrival[transfer] = board.clock[0]
+    board.held[item * board.n_hosts + there] = HERE
+    late = -1
+    for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
+        consumer = board.use_task[u]
+        if board.status[consumer] != WAITING or board.on[consumer] < 0:
+            continue
+        if board.host[board.on[consumer]] == there:
+            board.missing[consumer] -= 1
+            if late < 0:
+                late = dispatch(board, board.on[consumer])
+    return late
+
+
+def dispatch(board: Board, p: int) -> int:
+    """Start the next task of the processor if it can; -1, or the task that would start late."""
+    if not board.present[p] or board.running[p] >= 0 or board.queue_at[p] >= board.queue_end[p]:
+        return -1
+    task = board.queue[board.queue_at[p]]
+    if board.missing[task] > 0:
+        return -1
+    if board.clock[0] > board.latest[task] and board.counts[GRACE] == 0:
+        return int(task)
+    board.counts[GRACE] = 0  # the start that a new plan was made for is not asked about again
+    start(board, task, p)
+    return -1
+
+
+def dispatch_all(board: Board) -> int:
+    """Start whatever can start; -1, or the first task that would start late."""
+    for p in range(board.n_processors):
+        late = dispatch(board, p)
+        if late >= 0:
+            return late
+    return -1
+
+
+def start(board: Board, task: int, p: int) -> None:
+    """A new attempt at the task on an idle processor."""
+    attempt = board.counts[N_ATTEMPTS]
+    board.counts[N_ATTEMPTS] += 1
+    board.attempt_task[attempt] = task
+    board.attempt_on[attempt] = p
+    board.attempt_start[attempt] = board.clock[0]
+    board.attempt_finish[attempt] = np.nan
+    board.attempt_end[attempt] = OPEN
+    board.worked[attempt] = 0.0
+    board.since[attempt] = board.clock[0]
+    board.status[task] = RUNNING
+    board.attempt[task] = attempt
+    board.running[p] = attempt
+    board.queue_at[p] += 1
+    command(board, START, attempt)
+
+
+def send(board: Board, item: int, source: int, target: int) -> None:
+    """Begin to move an item to a host; one move per item and host."""
+    transfer = board.counts[N_TRANSFERS]
+    board.counts[N_TRANSFERS] += 1
+    board.transfer_item[transfer] = item
+    board.transfer_from[transfer] = source
+    board.transfer_to[transfer] = target
+    board.transfer_sent[transfer] = board.clock[0]
+    board.transfer_arrival[transfer] = np.nan
+    board.moved[transfer] = 0.0
+    link = source * board.n_hosts + target
+    board.moved_since[transfer] = board.clock[0] + board.startup[link]
+    board.held[item * board.n_hosts + target] = MOVING
+    command(board, SEND, transfer)
+
+
+def command(board: Board, kind: int, which: int) -> None:
+    """Write down what the executor is to do."""
+    at = 2 * board.counts[N_COMMANDS]
+    board.commands[at] = kind
+    board.commands[at + 1] = which
+    board.counts[N_COMMANDS] += 1
+
+
+def end_attempt(board: Board, attempt: int, how: int) -> None:
+    """The attempt is over and its processor idle; unless finished, its task waits again."""
+    board.attempt_finish[attempt] = board.clock[0]
+    board.attempt_end[attempt] = how
+    board.running[board.attempt_on[attempt]] = -1
+    if how != FINISHED:
+        board.status[board.attempt_task[attempt]] = WAITING
+        board.on[board.attempt_task[attempt]] = -1
+
+
+def cancel(board: Board, task: int) -> None:
+    """Stop a running task: its attempt is over, its partial output discarded."""
+    attempt = board.attempt[task]
+    end_attempt(board, attempt, CANCELLED)
+    command(board, CANCEL, attempt)
+
+
+def processor_gone(board: Board, p: int) -> None:
+    """A processor left or died: its attempt ends; with its host's last one the host's items go."""
+    board.present[p] = False
+    board.queue_at[p] = board.queue_end[p]
+    if board.running[p] >= 0:
+        end_attempt(board, board.running[p], FAILED)
+    for other in range(board.n_processors):
+        if board.present[other] and board.host[other] == board.host[p]:
+            return
+    host_gone(board, board.host[p])
+    rewind_lost(board)
+
+
+def host_gone(board: Board, host: int) -> None:
+    """Its items are gone, and so is all that was on its way from it or to it."""
+    for item in range(len(board.item_producer)):
+        board.held[item * board.n_hosts + host] = ABSENT
+    for transfer in range(board.counts[N_TRANSFERS]):
+        source, target = board.transfer_from[transfer], board.transfer_to[transfer]
+        if np.isnan(board.transfer_arrival[transfer]) and (source == host or target == host):
+            board.held[board.transfer_item[transfer] * board.n_hosts + target] = ABSENT
+            board.transfer_arrival[transfer] = np.inf
+            command(board, DROP, transfer)
+
+
+def rewind_lost(board: Board) -> None:
+    """What unfinished work needs and no host holds any more is computed again, transitively."""
+    for k in range(board.n_tasks - 1, -1, -1):
+        task = board.order[k]
+        if board.status[task] == DONE and result_lost(board, task):
+            board.status[task] = WAITING
+            board.on[task] = -1
+            board.attempt_end[board.attempt[task]] = REWOUND
+            board.counts[N_DONE] -= 1
+            board.counts[N_REWOUND] += 1
+
+
+def result_lost(board: Board, task: int) -> bool:
+    """Whether an output of the task is needed by a waiting task and on no host."""
+    for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
+        item = board.out_item[o]
+        needed = False
+        for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
+            if board.status[board.use_task[u]] == WAITING:
+                needed = True
+        if needed and holder(board, item) < 0:
+            return True
+    return False
+
+
+def holder(board: Board, item: int) -> int:
+    """A host that holds the item whole: its producer's where it can, else the first; -1: none."""
+    producer = board.item_producer[item]
+    if producer >= 0 and board.attempt[producer] >= 0:
+        home = board.host[board.attempt_on[board.attempt[producer]]]
+        if board.held[item * board.n_hosts + home] == HERE:
+            return int(home)
+    for host in range(board.n_hosts):
+        if board.held[item * board.n_hosts + host] == HERE:
+            return host
+    return -1
+
+
+def install_plan(
+    board: Board, on: IntArray, queue: IntArray, queue_at: IntArray, queue_end: IntArray
+) -> None:
+    """Take a plan: waiting tasks get their processors, and made items go where they are needed."""
+    for p in range(board.n_processors):
+        board.queue_at[p] = queue_at[p]
+        board.queue_end[p] = queue_end[p]
+    for k in range(len(queue)):
+        board.queue[k] = queue[k]
+    for k in range(board.n_tasks):
+        task = board.order[k]
+        if board.status[task] == WAITING:
+            board.on[task] = on[task]
+            gather(board, task)
+
+
+def gather(board: Board, task: int) -> None:
+    """Count the inputs that are not on the task's host, and send those that are made."""
+    there = board.host[board.on[task]]
+    missing = 0
+    for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
+        item = board.in_item[e]
+        producer = board.item_producer[item]
+        if producer < 0 or board.held[item * board.n_hosts + there] == HERE:
+            continue
+        missing += 1
+        if board.status[producer] == DONE and board.held[item * board.n_hosts + there] == ABSENT:
+            send(board, item, holder(board, item), there)
+    board.missing[task] = missing

@@ -1,0 +1,226 @@
+"""The simulated world's physics: when what was started will end, under changing conditions.
+
+Future events wait in a heap ordered by time, then by the order in which they were foreseen. When
+a processor or a link changes its speed, what it works on is foreseen anew; the event foreseen
+before is known by its number, and dropped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.arrays import FloatArray, IntArray
+from weft.kernels.board import AVAILABILITY, BANDWIDTH, GONE, ITEM_ARRIVED, TASK_FINISHED
+
+N_HEAP, NUMBER, NEXT_CHANGE, N_TRANSFERS, UNDER_WAY = 0, 1, 2, 3, 4  # places in World.counts
+COUNTS = 5
+NEVER = -1
+NO_EVENT = -1
+OVER = -1.0  # the data left of a transfer that is no more under way
+
+LongArray = npt.NDArray[np.int64]
+
+
+class World(NamedTuple):
+    """The truth of one run: actual work, changes to come, and what is under way."""
+
+    n_processors: int
+    n_hosts: int
+    work: FloatArray  # actual seconds at full availability, tasks x processors, flat
+    item_size: FloatArray
+    startup: FloatArray  # hosts x hosts, flat
+    per_unit: FloatArray
+    # what happens whatever is done: joins, losses, changes of speed; in order of time
+    change_time: FloatArray
+    change_kind: IntArray
+    change_which: IntArray
+    change_value: FloatArray
+    # now
+    counts: LongArray
+    availability: FloatArray
+    bandwidth: FloatArray  # factor of each link's bandwidth, flat
+    running: IntArray  # processor -> attempt
+    # the heap of foreseen events
+    heap_time: FloatArray
+    heap_number: LongArray
+    heap_kind: IntArray
+    heap_which: IntArray
+    # by attempt: work left at `since`, and the number of its event
+    work_on: IntArray
+    work_left: FloatArray
+    work_since: FloatArray
+    work_event: LongArray
+    # by transfer, likewise; data flows once the link has started up
+    data_link: IntArray
+    data_left: FloatArray
+    data_since: FloatArray
+    data_event: LongArray
+
+
+def begin_work(world: World, attempt: int, task: int, p: int, now: float) -> None:
+    """A task starts on a processor."""
+    world.running[p] = attempt
+    world.work_on[attempt] = p
+    world.work_left[attempt] = world.work[task * world.n_processors + p]
+    world.work_since[attempt] = now
+    foresee_finish(world, attempt)
+
+
+def begin_transfer(
+    world: World, transfer: int, item: int, source: int, target: int, now: float
+) -> None:
+    """An item leaves one host for another."""
+    link = source * world.n_hosts + target
+    world.data_link[transfer] = link
+    world.data_left[transfer] = world.item_size[item] * world.per_unit[link]
+    world.data_since[transfer] = now + world.startup[link]
+    world.counts[N_TRANSFERS] = max(world.counts[N_TRANSFERS], transfer + 1)
+    world.counts[UNDER_WAY] += 1
+    foresee_arrival(world, transfer)
+
+
+def stop_work(world: World, attempt: int) -> None:
+    """An attempt is cancelled or lost: it never finishes."""
+    world.work_event[attempt] = NEVER
+    if world.running[world.work_on[attempt]] == attempt:
+        world.running[world.work_on[attempt]] = -1
+
+
+def stop_transfer(world: World, transfer: int) -> None:
+    """A transfer is over: it has arrived, or was dropped and never will."""
+    world.data_event[transfer] = NEVER
+    world.data_left[transfer] = OVER
+    world.counts[UNDER_WAY] -= 1
+
+
+def next_event(world: World) -> tuple[int, int, float, float]:
+    """The next thing that happens: kind, which, time and value; NO_EVENT if nothing ever will."""
+    while world.counts[N_HEAP] > 0 and stale(world):
+        pop(world)
+    change = world.counts[NEXT_CHANGE]
+    if change < len(world.change_time) and (
+        world.counts[N_HEAP] == 0 or world.change_time[change] <= world.heap_time[0]
+    ):
+        world.counts[NEXT_CHANGE] += 1
+        kind, which = world.change_kind[change], world.change_which[change]
+        time, value = world.change_time[change], world.change_value[change]
+        happen(world, kind, which, time, value)
+        return kind, which, time, value
+    if world.counts[N_HEAP] == 0:
+        return NO_EVENT, -1, np.inf, 0.0
+    kind, which, time = world.heap_kind[0], world.heap_which[0], world.heap_time[0]
+    pop(world)
+    if kind == TASK_FINISHED:
+        world.work_event[which] = NEVER
+        world.running[world.work_on[which]] = -1
+    else:
+        stop_transfer(world, which)
+    return kind, which, time, 0.0
+
+
+def happen(world: World, kind: int, which: int, time: float, value: float) -> None:
+    """Settle what was done at the old speed; foresee the rest at the new one."""
+    if kind == AVAILABILITY:
+        attempt = world.running[which]
+        if attempt >= 0:
+            done = (time - world.work_since[attempt]) * world.availability[which]
+            world.work_left[attempt] -= done
+            world.work_since[attempt] = time
+        world.availability[which] = value
+        if attempt >= 0:
+            foresee_finish(world, attempt)
+    elif kind == BANDWIDTH:
+        old = world.bandwidth[which]
+        world.bandwidth[which] = value
+        for transfer in range(world.counts[N_TRANSFERS]):
+            if world.data_link[transfer] == which and world.data_left[transfer] != OVER:
+                if time > world.data_since[transfer]:
+                    world.data_left[transfer] -= (time - world.data_since[transfer]) * old
+                    world.data_since[transfer] = time
+                foresee_arrival(world, transfer)
+    elif kind == GONE and world.running[which] >= 0:
+        stop_work(world, world.running[which])
+
+
+def foresee_finish(world: World, attempt: int) -> None:
+    """When the attempt will finish at its processor's availability now."""
+    rate = world.availability[world.work_on[attempt]]
+    world.work_event[attempt] = NEVER
+    if rate > 0.0:
+        ends = world.work_since[attempt] + world.work_left[attempt] / rate
+        world.work_event[attempt] = push(world, ends, TASK_FINISHED, attempt)
+
+
+def foresee_arrival(world: World, transfer: int) -> None:
+    """When the transfer will arrive at its link's bandwidth now."""
+    rate = world.bandwidth[world.data_link[transfer]]
+    world.data_event[transfer] = NEVER
+    if rate > 0.0:
+        ends = world.data_since[transfer] + world.data_left[transfer] / rate
+        world.data_event[transfer] = push(world, ends, ITEM_ARRIVED, transfer)
+
+
+def stale(world: World) -> bool:
+    """Whether the first event of the heap was foreseen anew since, or stopped."""
+    which = world.heap_which[0]
+    if world.heap_kind[0] == TASK_FINISHED:
+        return bool(world.work_event[which] != world.heap_number[0])
+    return bool(world.data_event[which] != world.heap_number[0])
+
+
+def push(world: World, time: float, kind: int, which: int) -> int:
+    """Put an event into the heap; its number."""
+    number = world.counts[NUMBER]
+    world.counts[NUMBER] += 1
+    at = world.counts[N_HEAP]
+    world.counts[N_HEAP] += 1
+    while at > 0:
+        above = (at - 1) // 2
+        if world.heap_time[above] <= time:
+            break
+        move(world, above, at)
+        at = above
+    world.heap_time[at] = time
+    world.heap_number[at] = number
+    world.heap_kind[at] = kind
+    world.heap_which[at] = which
+    return int(number)
+
+
+def pop(world: World) -> None:
+    """Take the first event out of the heap."""
+    world.counts[N_HEAP] -= 1
+    last = world.counts[N_HEAP]
+    time, number = world.heap_time[last], world.heap_number[last]
+    kind, which = world.heap_kind[last], world.heap_which[last]
+    at, below = 0, 1
+    while below < last:
+        if below + 1 < last and before(world, below + 1, below):
+            below += 1
+        child_time = world.heap_time[below]
+        if time < child_time or (time == child_time and number < world.heap_number[below]):
+            break
+        move(world, below, at)
+        at, below = below, 2 * below + 1
+    world.heap_time[at] = time
+    world.heap_number[at] = number
+    world.heap_kind[at] = kind
+    world.heap_which[at] = which
+
+
+def before(world: World, a: int, b: int) -> bool:
+    """Whether the event at a comes before the one at b."""
+    if world.heap_time[a] == world.heap_time[b]:
+        return bool(world.heap_number[a] < world.heap_number[b])
+    return bool(world.heap_time[a] < world.heap_time[b])
+
+
+def move(world: World, source: int, target: int) -> None:
+    """Copy an event within the heap."""
+    world.heap_time[target] = world.heap_time[source]
+    world.heap_number[target] = world.heap_number[source]
+    world.heap_kind[target] = world.heap_kind[source]
+    world.heap_which[target] = world.heap_which[source]

@@ -1,0 +1,23 @@
+"""What the policies have in common that are woken by late starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.contracts import Notice
+from weft.model import Schedule, Situation
+
+
+@dataclass(frozen=True)
+class LateStarts:
+    """Replans before every start that is later than the watch allows, and takes what comes."""
+
+    planner: str = "heft"
+
+    def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
+        """Before a start that is late."""
+        return notice.late_task is not None
+
+    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
+        """Always."""
+        return True

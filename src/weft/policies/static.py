@@ -1,0 +1,31 @@
+"""The plan made at the start, followed to the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from weft.contracts import Notice, Watch
+from weft.model import Schedule, Situation
+
+
+@dataclass(frozen=True)
+class Static:
+    """Never replans; what a lost processor leaves undone is planned elsewhere."""
+
+    name: ClassVar[str] = "static"
+    planner: str = "heft"
+
+    def watch(self, plan: Schedule, situation: Situation) -> Watch:
+        """Nothing is late enough."""
+        return Watch(np.full(plan.workflow.n_tasks, np.inf))
+
+    def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
+        """No new plan."""
+        return False
+
+    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
+        """A plan that had to be made is taken."""
+        return True

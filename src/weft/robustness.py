@@ -1,0 +1,39 @@
+"""How much delay a plan can take: slack and spare time of its tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import FloatArray
+from weft.kernels.compiled import compiled, pays
+from weft.kernels.slack import spare_times
+from weft.model import Schedule
+
+ROUNDING = 1e-9  # of the makespan: a delay below it is none
+
+
+def slack_and_spare(schedule: Schedule) -> tuple[FloatArray, FloatArray]:
+    """Slack and MinSpare of every task (Zhao, Sakellariou, section 2)."""
+    wf, pf = schedule.workflow, schedule.platform
+    everyone = np.ones(wf.n_tasks, dtype=np.bool_)
+    _, queue = schedule.queues(everyone)
+    following = np.full(wf.n_tasks, -1, dtype=np.int32)
+    same = schedule.processor[queue[:-1]] == schedule.processor[queue[1:]]
+    following[queue[:-1][same]] = queue[1:][same]
+    kernel = compiled(spare_times) if pays(4 * len(wf.use_task)) else spare_times
+    return kernel(
+        schedule.in_time,
+        following,
+        wf.out_ptr,
+        wf.out_item,
+        wf.use_ptr,
+        wf.use_task,
+        wf.item_size,
+        pf.startup.reshape(-1),
+        pf.time_per_unit.reshape(-1),
+        pf.host[schedule.processor],
+        pf.n_hosts,
+        schedule.start,
+        schedule.finish,
+        schedule.makespan,
+    )
