@@ -30,7 +30,9 @@ class Planning:
         self.situation, self.freedom = situation, freedom
         self.usable = np.flatnonzero(situation.usable()).astype(np.int32)
         if len(self.usable) == 0:
-            raise PlanningError(f"no processor can be used at time {situation.now:g}")
+            if len(situation.attempts.task) < situation.workflow.n_tasks:
+                raise PlanningError(f"no processor can be used at time {situation.now:g}")
+            self.usable = np.arange(situation.platform.n_processors, dtype=np.int32)
         self.problem = self._pose()
         self.n_movable = int(np.count_nonzero(self.problem.movable))
 
@@ -140,6 +142,8 @@ class Planning:
         order = self.situation.workflow.order
         order = order if self.n_movable == len(order) else order[self.problem.movable[order]]
         quantum = float(rank.max(initial=0.0)) * EQUAL_RANKS
+        if not np.isfinite(quantum):
+            raise PlanningError("the costs and volumes are too large to add up")
         level = np.rint(rank[order] / quantum) if quantum > 0 else np.zeros(len(order))
         return order[np.argsort(-level, kind="stable")]
 
@@ -184,7 +188,8 @@ class Planning:
         processor, start, finish = placement
         lost: BoolArray = self.problem.movable & (processor < 0)
         if lost.any():
-            task = situation.workflow.task_names[int(np.flatnonzero(lost)[0])]
+            order = situation.workflow.order
+            task = situation.workflow.task_names[order[lost[order]][0]]
             raise PlanningError(f"no processor can finish task {task!r} before it leaves")
         processor = self.usable[processor] if not self._all_usable else processor
         if len(attempts.task):

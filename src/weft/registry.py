@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 from weft.contracts import Planner
 from weft.errors import InputError, unknown_name
@@ -37,20 +37,20 @@ def planner(spec: str) -> Planner:
     """The planner that a spec string asks for."""
     name, raw = parse_spec(spec)
     cls = planner_class(name)
-    known = {f.name: f for f in fields(cast(Any, cls))}
+    types = get_type_hints(cls)
+    known = {f.name: types[f.name] for f in fields(cast(Any, cls))}
     options = {}
     for key, text in raw.items():
         if key not in known:
             raise InputError(unknown_name(f"option of {name}", key, known))
-        options[key] = _value(text, str(known[key].type), f"{name}[{key}]")
+        options[key] = _value(text, known[key], f"{name}[{key}]")
     return cls(**options)
 
 
-def _value(text: str, kind: str, place: str) -> Any:
+def _value(text: str, kind: type, place: str) -> Any:
     """The text of an option as the type its field declares."""
     try:
-        if kind == "bool":
-            return _WORDS[text.lower()]
-        return {"int": int, "float": float, "str": str}[kind](text)
+        return _WORDS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        raise InputError(f"{text!r} is not a {kind}", place=place) from None
+        expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise InputError(f"{text!r} is not {expected}", place=place) from None

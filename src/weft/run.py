@@ -76,7 +76,8 @@ def run_natively(
             _note_plan(run)
             replan = coordinator.consider(late, None)
         board = coordinator.make_room()
-        executor.make_room(len(board.attempt_task), len(board.transfer_item), 2 * board.burst)
+        most = board.burst + int(board.counts[b.N_COMMANDS])
+        executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
         loop = compiled(drive) if pays(20 * board.n_tasks) else drive
         why, late, kind, which = loop(board, executor.world)
         if why == b.NOTHING:

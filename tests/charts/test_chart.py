@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.charts import chart_of, mean_utilisation
+from weft.charts import chart_of
 from weft.charts.chart import unit_for
 from weft.charts.colours import NO_CATEGORY, OTHER, PALETTE, categories_of
 from weft.model import Item, Platform, Processor, Workflow
@@ -57,7 +57,7 @@ def test_presence_and_utilisation() -> None:
     chart = chart_of(chart_schedule)
     assert [(row.begin, row.end) for row in chart.rows] == [(0, 8), (4, 8), (0, 2)]
     assert [row.utilisation for row in chart.rows] == [1, 0.5, 0]
-    assert mean_utilisation(chart_schedule) == pytest.approx(10 / 14)
+    assert chart_schedule.utilisation == pytest.approx(10 / 14)
     assert chart.title == "example, planned by by hand"
     assert chart.facts == (
         "makespan 8 s",

@@ -87,7 +87,7 @@ WRONG: list[tuple[Any, str, str]] = [
         "network.bandwidth",
         "the bandwidth is 0, and 'a' and 'b' have no other link",
     ),
-    ({"processors": AB, "network": {"bandwidth": 1e-310}}, "network.bandwidth", "too small"),
+    ({"processors": AB, "network": {"bandwidth": 1e-310}}, "network.bandwidth", "out of range"),
     ({"processors": AB, "links": {}}, "links", "expected a list"),
     ({"processors": AB, "links": [["a", "b"]]}, "links[0]", "expected [host, host, {fields}]"),
     ({"processors": AB, "links": [["a", "x", {}]]}, "links[0]", "unknown host 'x'"),

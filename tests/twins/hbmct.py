@@ -46,7 +46,11 @@ def balance(board: Board, group: list[int]) -> dict[int, Placement]:
         best, move = inf, None
         for task in [t for t in group if where[t] == last]:
             for p in board.usable:
-                if p != last and (end := latest(timed(board, group, where | {task: p}))) < best:
+                if p == last:
+                    continue
+                then = timed(board, group, where | {task: p})
+                end = max(f for q, _, f in then.values() if q in (last, p))
+                if end < best:
                     best, move = end, {task: p}
         if move is None or not best < ends[last] * (1 - 1e-9):
             return now

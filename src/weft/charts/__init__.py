@@ -1,6 +1,6 @@
 """Gantt charts of schedules, and the critical path that explains them."""
 
-from weft.charts.build import chart_of, mean_utilisation
+from weft.charts.build import chart_of
 from weft.charts.chart import Bars, Chart, Inputs, Lane, Row, Unit
 from weft.charts.critical import Bound, Step, critical_path, critical_steps
 from weft.charts.gantt import SUFFIXES, write_chart, write_gantt
@@ -18,7 +18,6 @@ __all__ = [
     "chart_of",
     "critical_path",
     "critical_steps",
-    "mean_utilisation",
     "write_chart",
     "write_gantt",
 ]

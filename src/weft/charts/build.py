@@ -43,12 +43,6 @@ def chart_of(schedule: Schedule) -> Chart:
     )
 
 
-def mean_utilisation(schedule: Schedule) -> float:
-    """The share of the processors' time, while they are there, in which tasks run."""
-    there = float(_presence(schedule).sum())
-    return float(schedule.busy.sum()) / there if there > 0 else 0.0
-
-
 def _presence(schedule: Schedule) -> FloatArray:
     """For how long each processor is there, until the makespan."""
     platform, end = schedule.platform, schedule.makespan
@@ -62,7 +56,7 @@ def _facts(schedule: Schedule) -> tuple[str, ...]:
     return (
         f"makespan {unit_for(schedule.makespan).format(schedule.makespan)}",
         f"cost {schedule.cost:.6g}",
-        f"mean utilisation {mean_utilisation(schedule):.0%}",
+        f"mean utilisation {schedule.utilisation:.0%}",
         f"{tasks} on {p:,} processor{'s' if p != 1 else ''}",
     )
 

@@ -31,7 +31,7 @@ def quality(
 ) -> None:
     """Mean makespan of every planner relative to HEFT's, and whether it is where it should be.
 
-    Example: weft bench quality --stg path/to/stg
+    Example: `weft bench quality --stg path/to/stg`
     """
     from weft.experiments import plan_quality
 
@@ -79,7 +79,7 @@ def plan(
 ) -> None:
     """Warm planning times, their growth, memory, and HEFT beside anrg-saga where installed.
 
-    Example: weft bench plan --full --million
+    Example: `weft bench plan --full --million`
     """
     from weft.experiments import plan_speed
 
@@ -150,10 +150,14 @@ def _table(header: list[str], rows: list[list[Any]]) -> None:
 
 @contextmanager
 def _progress(what: str, shown: bool) -> Iterator[Progress]:
-    """A progress bar on a terminal's standard error; nothing elsewhere."""
+    """A progress bar on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True, disable=not shown) as bar:
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield lambda share: None
+        return
+    with Bar(console=console, transient=True) as bar:
         job = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(job, completed=share)

@@ -18,6 +18,7 @@ app = typer.Typer(
     help="Plan a workflow (a DAG of tasks) on the machines you have.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(plan)

@@ -25,7 +25,10 @@ def plan(
         Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
     ],
     planner: Annotated[
-        str, typer.Option(help="A planner, such as heft or heft[insertion=false]; `weft planners`.")
+        str,
+        typer.Option(
+            help="A planner, such as `heft` or `heft[insertion=false]`; see `weft planners`."
+        ),
     ] = "heft",
     as_json: Annotated[bool, typer.Option("--json", help="Print the schedule as JSON.")] = False,
     gantt: Annotated[
@@ -35,15 +38,18 @@ def plan(
 ) -> None:
     """Plan a workflow: which task runs where and when, how long it takes, what it costs.
 
-    Example: weft plan wf.yaml -p cluster.yaml --planner heft --gantt plan.html
+    Example: `weft plan wf.yaml -p cluster.yaml --planner heft --gantt plan.html`
     """
-    from weft import api
+    from weft import api, registry
+    from weft.model import Situation
 
     for path in gantt or []:
         check_suffix(path)
+    chosen = registry.planner(planner)
     wf, pf = api.load(workflow), api.load_platform(platform)
     with in_file(workflow):  # a task without a cost is found only with the platform at hand
-        schedule = api.plan(wf, pf, planner)
+        situation = Situation.at_start(wf, pf)
+    schedule = chosen.plan(situation)
     if as_json:
         print(json.dumps(schedule.to_dict(), indent=1))
     else:
@@ -80,7 +86,6 @@ def show(schedule: Schedule) -> None:
     console = Console(highlight=False)
     wf, pf = schedule.workflow, schedule.platform
     span = schedule.makespan
-    used = schedule.busy.sum() / (span * pf.n_processors) if span > 0 else 0.0
     console.print(
         f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
         f"{pf.n_processors} processors on {pf.n_hosts} hosts",
@@ -88,7 +93,7 @@ def show(schedule: Schedule) -> None:
     )
     console.print(
         f"planner {schedule.planner}: makespan {span:,.6g} s, cost {schedule.cost:,.6g}, "
-        f"mean utilisation {used:.0%}",
+        f"mean utilisation {schedule.utilisation:.0%}",
         markup=False,
         style="bold",
     )

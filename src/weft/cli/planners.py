@@ -14,7 +14,9 @@ def planners(
 ) -> None:
     """List the planners, their options and what each does.
 
-    A planner is written as a spec string: heft, or heft[insertion=false] with options.
+    A planner is written as a spec string, with its options in brackets.
+
+    Example: `weft plan wf.yaml -p cluster.yaml --planner 'heft[insertion=false]'`
     """
     from weft import registry
 

@@ -17,6 +17,9 @@ _short.maxstring = _short.maxother = _short.maxlong = _LONGEST
 _short.maxlevel, _short.maxdict, _short.maxlist = 2, 3, 3
 
 
+LARGEST = 1e30  # of any cost, size, speed, price or time
+
+
 def shown(value: object) -> str:
     """A value as a message shows it: short, whatever it is."""
     if value is None or isinstance(value, bool):
@@ -105,7 +108,21 @@ def number(value: object, *place: str | int) -> float:
         raise wrong(f"expected a finite number, not {result}", *place)
     if result < 0:
         raise wrong(f"must not be negative, but is {shown(value)}", *place)
-    return result + 0.0  # so that -0.0 becomes 0.0
+    return sane(result, *place) + 0.0  # so that -0.0 becomes 0.0
+
+
+def sane(value: float, *place: str | int) -> float:
+    """Not so large that sums and products of such numbers would overflow."""
+    if value > LARGEST:
+        raise wrong(f"the number is out of range: {value:g} (at most {LARGEST:g})", *place)
+    return value
+
+
+def divisor(value: float, *place: str | int) -> float:
+    """Not so small, unless it is 0, that a division by it would overflow."""
+    if 0 < value < 1 / LARGEST:
+        raise wrong(f"the number is out of range: {value:g} (at least {1 / LARGEST:g})", *place)
+    return value
 
 
 def amount(text: str, what: str, *place: str | int) -> float:
@@ -115,7 +132,7 @@ def amount(text: str, what: str, *place: str | int) -> float:
     except ValueError:
         value = math.nan
     if math.isfinite(value) and value >= 0 and "_" not in text:
-        return value + 0.0
+        return sane(value, *place) + 0.0
     problem = f"{what} must be a finite number that is not negative, not {shown(text)}"
     raise wrong(problem, *place)
 

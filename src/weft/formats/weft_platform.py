@@ -10,6 +10,7 @@ import numpy as np
 from weft.errors import InputError
 from weft.formats.fields import (
     check_fields,
+    divisor,
     mapping,
     name,
     number,
@@ -71,6 +72,7 @@ def _processor(processor: str, fields: Mapping[object, object]) -> Processor:
     }
     if given.get("speed") == 0:
         raise wrong("the speed must be more than 0", *place, "speed")
+    divisor(given.get("speed", 1.0), *place, "speed")
     joins, leaves = given.get("joins", 0.0), given.get("leaves", math.inf)
     if leaves <= joins:
         problem = f"the processor leaves at {leaves:g}, not after it joins at {joins:g}"
@@ -89,10 +91,9 @@ def _link(section: object, default: Link, *place: str | int) -> Link:
     if "time_per_unit" in fields:
         per_unit = number(fields["time_per_unit"], *place, "time_per_unit")
     if "bandwidth" in fields:
-        bandwidth = number(fields["bandwidth"], *place, "bandwidth")
+        at = (*place, "bandwidth")
+        bandwidth = divisor(number(fields["bandwidth"], *at), *at)
         per_unit = 1.0 / bandwidth if bandwidth else math.inf
-        if bandwidth and math.isinf(per_unit):
-            raise wrong(f"the bandwidth {bandwidth} is too small", *place, "bandwidth")
     if "startup" in fields:
         startup = number(fields["startup"], *place, "startup")
     return Link(per_unit, startup)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.problem import Problem
 
@@ -63,8 +65,8 @@ def arrival_of_known(
     size = problem.item_size[item]
     for host in range(problem.n_hosts):
         here = sent + problem.startup[row + host] + size * problem.per_unit[row + host]
+        known = np.inf
         for k in range(problem.known_ptr[item], problem.known_ptr[item + 1]):
             if problem.known_host[k] == host:
-                here = problem.known_time[k]
-        if here > arrival[host]:
-            arrival[host] = here
+                known = min(known, problem.known_time[k])
+        arrival[host] = max(arrival[host], known if known < np.inf else here)

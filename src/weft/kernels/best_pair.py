@@ -30,6 +30,19 @@ def place_best_pair(
     waiting = waiting_counts(problem)
 
     ready = np.empty(problem.n_tasks, dtype=np.int32)  # in no particular order
+    fill_best_pair(
+        problem, bonus, line, largest, processor, start, finish, source_host, ready_at, free_from,
+        arrival, waiting, ready,
+    )  # fmt: skip
+    return processor, start, finish
+
+
+def fill_best_pair(
+    problem: Problem, bonus: FloatArray, line: IntArray, largest: bool, processor: IntArray,
+    start: FloatArray, finish: FloatArray, source_host: IntArray, ready_at: FloatArray,
+    free_from: FloatArray, arrival: FloatArray, waiting: IntArray, ready: IntArray,
+) -> None:  # fmt: skip
+    """The same into arrays made for it."""
     n_ready = 0
     for task in range(problem.n_tasks):
         if problem.movable[task] and waiting[task] == 0:
@@ -37,13 +50,12 @@ def place_best_pair(
             prefer(problem, task, arrival, free_from, processor, start, finish)
             ready[n_ready] = task
             n_ready += 1
-
     while n_ready > 0:
         chosen = choose(ready, n_ready, finish, bonus, line, largest)
         task = ready[chosen]
         p = processor[task]
         if p < 0:
-            break
+            return
         source_host[task] = problem.host[p]
         ready_at[task] = finish[task]
         free_from[p] = finish[task]
@@ -65,7 +77,6 @@ def place_best_pair(
                     prefer(problem, consumer, arrival, free_from, processor, start, finish)
                     ready[n_ready] = consumer
                     n_ready += 1
-    return processor, start, finish
 
 
 def prefer(

@@ -17,6 +17,11 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 WORTH_COMPILING = 3_000_000  # steps of a plain inner loop, roughly the second that Numba takes
 
+# A function that uses one of these names makes arrays or lists; the others only work on them.
+MAKES_ARRAYS = frozenset(
+    {"zeros", "empty", "full", "ones", "arange", "copy", "append", "heapify", "heappush"}
+)
+
 _compiled: dict[FunctionType, Any] = {}
 _plain_work = 0
 
@@ -39,7 +44,6 @@ def _compile(kernel: FunctionType) -> Any:
     if kernel not in _compiled:
         import numba
 
-        numba.config.CACHE_DIR = str(_cache_directory())  # type: ignore[attr-defined]
         names = dict(kernel.__globals__)
         for name in kernel.__code__.co_names:
             value = names.get(name)
@@ -48,7 +52,15 @@ def _compile(kernel: FunctionType) -> Any:
         twin = FunctionType(kernel.__code__, names, kernel.__name__, kernel.__defaults__)
         twin.__module__ = kernel.__module__
         twin.__qualname__ = kernel.__qualname__
-        _compiled[kernel] = numba.njit(cache=True, nogil=True, forceinline=True)(twin)
+        options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True}
+        if not MAKES_ARRAYS.intersection(kernel.__code__.co_names):
+            # Nothing to count: without this, every use of an array in a tuple is an atomic
+            # increment and decrement of its references, and the loops run ten times slower.
+            options["_nrt"] = False
+        config: Any = numba.config
+        others, config.CACHE_DIR = config.CACHE_DIR, str(_cache_directory())
+        _compiled[kernel] = numba.njit(**options)(twin)
+        config.CACHE_DIR = others  # other people's kernels in this process stay where they were
     return _compiled[kernel]
 
 

@@ -120,7 +120,7 @@ def balance(
     for p in range(processors):
         replay(problem, tasks, ready, queue, count, before, length, latest, p)
     while True:
-        last, now = last_to_finish(problem, count, before, size, -1, -1)
+        last, now = last_to_finish(problem, count, before, size)
         member, target, then = best_move(
             problem, tasks, ready, queue, count, before, length, latest, last
         )
@@ -133,13 +133,13 @@ def balance(
 
 
 def last_to_finish(
-    problem: Problem, count: IntArray, before: FloatArray, size: int, but: int, nor: int
+    problem: Problem, count: IntArray, before: FloatArray, size: int
 ) -> tuple[int, float]:
-    """The processor (but for two) whose group members finish last, and when."""
+    """The processor whose group members finish last, and when."""
     last = -1
     time = -1.0
     for p in range(problem.n_processors):
-        if p != but and p != nor and count[p] > 0:
+        if count[p] > 0:
             ends = in_time(problem, p, before[p * (size + 1) + count[p]])
             if ends > time:
                 last, time = p, ends
@@ -155,10 +155,8 @@ def best_move(
     problem: Problem, tasks: IntArray, ready: FloatArray, queue: IntArray, count: IntArray,
     before: FloatArray, length: FloatArray, latest: FloatArray, last: int,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """The member of the last processor's row, and where to, that make the group finish first."""
+    """The member of the last processor's row, and where to, so that both processors end first."""
     size, processors = len(tasks), problem.n_processors
-    next_last, next_time = last_to_finish(problem, count, before, size, last, -1)
-    _, third_time = last_to_finish(problem, count, before, size, last, next_last)
     best = -1
     best_target = -1
     best_time = np.inf
@@ -172,12 +170,11 @@ def best_move(
         for p in range(processors):
             if p == last:
                 continue
-            others = third_time if p == next_last else next_time
             at = p * (size + 1) + place_in_queue(problem, queue, count, size, p, member, ready)
             ends = max(before[at], ready[member * processors + p])
             ends += problem.cost[tasks[member] * processors + p]
             ends = in_time(problem, p, max(ends + length[at], latest[at]))
-            time = max(max(without, others), ends)
+            time = max(without, ends)
             if time < best_time or (time == best_time and best >= 0 and member < best):
                 best, best_target, best_time = member, p, time
     return best, best_target, best_time

@@ -46,7 +46,42 @@ def place_in_order(
         gap_start[first[p]] = problem.free_from[p]
         gap_end[first[p]] = problem.until[p]
 
-    for task in order:
+    done = 0
+    while True:
+        done = place_some(
+            problem, order, done, pinned, bias, shortest, processor, start, finish, source_host,
+            ready_at, arrival, first, last, room, gap_start, gap_end,
+        )  # fmt: skip
+        if done == len(order) or processor[order[done]] < 0:
+            return processor, start, finish
+        # a processor has no room for another gap: its row moves to where there is twice as much
+        full = processor[order[done]]
+        processor[order[done]] = -1
+        if pool_used + 2 * room[full] > len(gap_start):
+            gap_start = twice_as_long(gap_start)
+            gap_end = twice_as_long(gap_end)
+        for k in range(room[full]):
+            gap_start[pool_used + k] = gap_start[first[full] + k]
+            gap_end[pool_used + k] = gap_end[first[full] + k]
+        last[full] += pool_used - first[full]
+        first[full] = pool_used
+        room[full] *= 2
+        pool_used += room[full]
+
+
+def place_some(
+    problem: Problem, order: IntArray, done: int, pinned: IntArray, bias: FloatArray,
+    shortest: float, processor: IntArray, start: FloatArray, finish: FloatArray,
+    source_host: IntArray, ready_at: FloatArray, arrival: FloatArray, first: IntArray,
+    last: IntArray, room: IntArray, gap_start: FloatArray, gap_end: FloatArray,
+) -> int:  # fmt: skip
+    """Go on with the order; how far it came.
+
+    It ends before a task that fits nowhere, or, with its processor noted, before one whose
+    processor has no room for another gap.
+    """
+    for k in range(done, len(order)):
+        task = order[k]
         data_arrival(problem, task, source_host, ready_at, arrival)
         best, gap = -1, -1
         if len(pinned) > 0 and pinned[task] >= 0:
@@ -56,31 +91,20 @@ def place_in_order(
             )
         if best < 0:
             best, gap = earliest(
-                problem, task, 0, processors, arrival, bias, first, last, gap_start, gap_end
-            )
-        if best < 0:
-            break
-        begins = max(gap_start[gap], arrival[problem.host[best]])
-        ends = begins + problem.cost[task * processors + best]
+                problem, task, 0, problem.n_processors, arrival, bias, first, last, gap_start,
+                gap_end,
+            )  # fmt: skip
         processor[task] = best
+        if best < 0 or last[best] + 1 == first[best] + room[best]:
+            return k
+        begins = max(gap_start[gap], arrival[problem.host[best]])
+        ends = begins + problem.cost[task * problem.n_processors + best]
         start[task] = begins
         finish[task] = ends
         source_host[task] = problem.host[best]
         ready_at[task] = ends
-        if last[best] + 1 == first[best] + room[best]:  # move the row where it has more room
-            if pool_used + 2 * room[best] > len(gap_start):
-                gap_start = twice_as_long(gap_start)
-                gap_end = twice_as_long(gap_end)
-            for k in range(room[best]):
-                gap_start[pool_used + k] = gap_start[first[best] + k]
-                gap_end[pool_used + k] = gap_end[first[best] + k]
-            gap += pool_used - first[best]
-            last[best] += pool_used - first[best]
-            first[best] = pool_used
-            room[best] *= 2
-            pool_used += room[best]
         last[best] = fill_gap(gap_start, gap_end, gap, last[best], begins, ends, shortest)
-    return processor, start, finish
+    return len(order)
 
 
 def earliest(

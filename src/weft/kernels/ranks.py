@@ -13,11 +13,19 @@ from weft.kernels.problem import Problem
 def upward_rank(
     problem: Problem, weight: FloatArray, startup: float, per_unit: float
 ) -> FloatArray:
-    """rank_u(i) = w_i + max over outputs of (c + rank_u(j)) (Topcuoglu et al., eq. 7).
+    """rank_u(i) = w_i + max over outputs of (c + rank_u(j)) (Topcuoglu et al., eq. 8).
 
     Only movable tasks count; with startup and per_unit 0 it is DLS's static level.
     """
     rank = np.zeros(problem.n_tasks)
+    fill_upward_rank(problem, weight, startup, per_unit, rank)
+    return rank
+
+
+def fill_upward_rank(
+    problem: Problem, weight: FloatArray, startup: float, per_unit: float, rank: FloatArray
+) -> None:
+    """The same into an array of zeros."""
     movable, use_ptr, use_task = problem.movable, problem.use_ptr, problem.use_task
     for k in range(problem.n_tasks - 1, -1, -1):
         task = problem.order[k]
@@ -32,13 +40,12 @@ def upward_rank(
                 if movable[consumer] and transfer + rank[consumer] > longest:
                     longest = transfer + rank[consumer]
         rank[task] = weight[task] + longest
-    return rank
 
 
 def downward_rank(
     problem: Problem, weight: FloatArray, startup: float, per_unit: float
 ) -> FloatArray:
-    """rank_d(j) = max over inputs of (rank_d(i) + w_i + c) (Topcuoglu et al., eq. 9)."""
+    """rank_d(j) = max over inputs of (rank_d(i) + w_i + c) (Topcuoglu et al., eq. 10)."""
     rank = np.zeros(problem.n_tasks)
     for k in range(problem.n_tasks):
         task = problem.order[k]
@@ -141,34 +148,36 @@ def optimistic_cost(problem: Problem, startup: float, per_unit: float) -> FloatA
     The transfer is free where q is on p's host, so only two candidates count for each consumer:
     the best q on p's host, and the best q anywhere with the mean transfer time.
     """
-    processors = problem.n_processors
-    oct_table = np.zeros(problem.n_tasks * processors)
+    table = np.zeros(problem.n_tasks * problem.n_processors)
     on_host = np.empty(problem.n_hosts)
     for k in range(problem.n_tasks - 1, -1, -1):
-        task = problem.order[k]
-        if not problem.movable[task]:
-            continue
-        for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
-            item = problem.out_item[o]
-            transfer = startup + problem.item_size[item] * per_unit
-            for u in range(problem.use_ptr[item], problem.use_ptr[item + 1]):
-                consumer = problem.use_task[u]
-                if not problem.movable[consumer]:
-                    continue
-                for host in range(problem.n_hosts):
-                    on_host[host] = np.inf
-                anywhere = np.inf
-                for q in range(processors):
-                    rest = (
-                        oct_table[consumer * processors + q]
-                        + problem.cost[consumer * processors + q]
-                    )
-                    if rest < on_host[problem.host[q]]:
-                        on_host[problem.host[q]] = rest
-                    if rest < anywhere:
-                        anywhere = rest
-                for p in range(processors):
-                    least = min(on_host[problem.host[p]], anywhere + transfer)
-                    if least > oct_table[task * processors + p]:
-                        oct_table[task * processors + p] = least
-    return oct_table
+        fill_optimistic_cost(problem, problem.order[k], startup, per_unit, table, on_host)
+    return table
+
+
+def fill_optimistic_cost(
+    problem: Problem, task: int, startup: float, per_unit: float, table: FloatArray,
+    on_host: FloatArray,
+) -> None:  # fmt: skip
+    """The row of one task, once its consumers have theirs."""
+    processors = problem.n_processors
+    if not problem.movable[task]:
+        return
+    for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
+        item = problem.out_item[o]
+        transfer = startup + problem.item_size[item] * per_unit
+        for u in range(problem.use_ptr[item], problem.use_ptr[item + 1]):
+            consumer = problem.use_task[u]
+            if not problem.movable[consumer]:
+                continue
+            anywhere = np.inf
+            for host in range(problem.n_hosts):
+                on_host[host] = np.inf
+            for q in range(processors):
+                at = consumer * processors + q
+                rest = table[at] + problem.cost[at]
+                on_host[problem.host[q]] = min(on_host[problem.host[q]], rest)
+                anywhere = min(anywhere, rest)
+            for p in range(processors):
+                least = min(on_host[problem.host[p]], anywhere + transfer)
+                table[task * processors + p] = max(table[task * processors + p], least)

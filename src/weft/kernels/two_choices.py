@@ -16,7 +16,6 @@ def place_two_choices(
 
     All processors are candidates where neither can finish the task before leaving. No insertion.
     """
-    processors = problem.n_processors
     processor = np.full(problem.n_tasks, -1, dtype=np.int32)
     start = np.zeros(problem.n_tasks)
     finish = np.zeros(problem.n_tasks)
@@ -27,35 +26,42 @@ def place_two_choices(
     arrival = np.zeros(problem.n_hosts)
     for task in order:
         data_arrival(problem, task, source_host, ready_at, arrival)
-        free_first = 0
-        for p in range(1, processors):
-            if free_from[p] < free_from[free_first]:
-                free_first = p
         enabling = enabling_processor(
             problem, task, placed_on, ready_at, position, startup, per_unit
         )
-        best = -1
-        best_finish = np.inf
-        for everyone in (False, True):
-            if best >= 0:
-                break
-            for p in range(processors):
-                if not everyone and p != free_first and p != enabling:
-                    continue
-                ends = max(arrival[problem.host[p]], free_from[p])
-                ends += problem.cost[task * processors + p]
-                if ends < best_finish and ends <= problem.until[p]:
-                    best, best_finish = p, ends
+        best = better_of_two(problem, task, enabling, arrival, free_from)
         if best < 0:
             break
         processor[task] = best
         placed_on[task] = best
         start[task] = max(arrival[problem.host[best]], free_from[best])
-        finish[task] = best_finish
+        finish[task] = start[task] + problem.cost[task * problem.n_processors + best]
         source_host[task] = problem.host[best]
-        ready_at[task] = best_finish
-        free_from[best] = best_finish
+        ready_at[task] = finish[task]
+        free_from[best] = finish[task]
     return processor, start, finish
+
+
+def better_of_two(
+    problem: Problem, task: int, enabling: int, arrival: FloatArray, free_from: FloatArray
+) -> int:
+    """The processor free first or the enabling one, or any if neither will do; -1 if none."""
+    free_first = 0
+    for p in range(1, problem.n_processors):
+        if free_from[p] < free_from[free_first]:
+            free_first = p
+    best = -1
+    best_finish = np.inf
+    for everyone in (False, True):
+        if best >= 0:
+            break
+        for p in range(problem.n_processors):
+            if everyone or p in (free_first, enabling):
+                ends = max(arrival[problem.host[p]], free_from[p])
+                ends += problem.cost[task * problem.n_processors + p]
+                if ends < best_finish and ends <= problem.until[p]:
+                    best, best_finish = p, ends
+    return best
 
 
 def enabling_processor(

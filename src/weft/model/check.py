@@ -71,7 +71,13 @@ def _durations(s: Schedule, situation: Situation, begun: BoolArray, slop: float)
 def _presence(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
     joins, leaves = s.platform.joins[s.processor], s.platform.leaves[s.processor]
     absent = ~begun & ((s.start < joins - slop) | (s.finish > leaves + slop))
-    gone = ~begun & ~situation.usable()[s.processor]
+    # what is known to be gone; a processor that has yet to join may be planned on from then on
+    here = (
+        np.ones(s.platform.n_processors, np.bool_)
+        if situation.present is None
+        else situation.present
+    )
+    gone = ~begun & ~here[s.processor]
     return [
         f"task {_task(s, t)} is planned on {_processor(s, t)}, which cannot be used now"
         for t in np.flatnonzero(gone & ~absent)

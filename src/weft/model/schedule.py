@@ -47,6 +47,13 @@ class Schedule:
         used = np.bincount(self.processor, weights=self.finish - self.start, minlength=n)
         return used.astype(np.float64)
 
+    @property
+    def utilisation(self) -> float:
+        """The share of the processors' time, while they are there, in which tasks run."""
+        until = np.minimum(self.platform.leaves, self.makespan)
+        there = float(np.maximum(0.0, until - self.platform.joins).sum())
+        return float(self.busy.sum()) / there if there > 0 else 0.0
+
     @cached_property
     def in_time(self) -> IntArray:
         """All tasks by start, then finish, then topological position: who comes before whom."""

@@ -39,9 +39,10 @@ class Attempts:
             object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
         for name in ("start", "finish"):
             object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
-        if self.since is None:
-            object.__setattr__(self, "worked", np.zeros(len(self.start)))
-            object.__setattr__(self, "since", self.start)
+        worked = np.zeros(len(self.start)) if self.worked is None else self.worked
+        since = self.start if self.since is None else self.since
+        object.__setattr__(self, "worked", frozen(worked, np.float64))
+        object.__setattr__(self, "since", frozen(since, np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,11 @@ class Situation:
     transfers: Transfers = field(default_factory=Transfers)
     availability: FloatArray | None = None  # by processor; None: all fully available
     present: BoolArray | None = None  # processors there now; None: as the platform says
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("availability", np.float64), ("present", np.bool_)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name), dtype))
 
     @staticmethod
     def at_start(workflow: Workflow, platform: Platform) -> Situation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Workflow:
         for name, dtype in _ARRAYS.items():
             derive(self, name, frozen(getattr(self, name), dtype))
         columns = {p: frozen(c, np.float64) for p, c in self.processor_cost.items()}
-        derive(self, "processor_cost", columns)
+        derive(self, "processor_cost", MappingProxyType(columns))
         n = len(self.task_names)
         in_ptr, in_item = csr(self.use_task, row_of_each(self.use_ptr), n)
         made = np.flatnonzero(self.item_producer >= 0).astype(np.int32)

@@ -1,0 +1,54 @@
+"""Running the command as a user does, and small files to run it on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+MAIN = "import sys; from weft.cli import main; sys.argv[0] = 'weft'; main()"
+
+WORKFLOW = """\
+name: small
+tasks:
+  prepare: {cost: 4}
+  left: {cost: {fast: 2, slow: 6}}
+  right: {cost: 3}
+edges:
+- [prepare, left, 1]
+- [prepare, right, 10]
+"""
+PLATFORM = """\
+processors:
+  fast: {speed: 2, price: 3}
+  slow: {}
+"""
+
+
+def weft(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def succeed(*arguments: str | Path, cwd: Path | None = None) -> str:
+    """What the command prints; it must succeed and say nothing else."""
+    done = weft(*arguments, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def refuse(*arguments: str | Path, cwd: Path | None = None) -> str:
+    """The one line of a refusal: exit code 2, no traceback, nothing else on standard error."""
+    done = weft(*arguments, cwd=cwd)
+    assert done.returncode == 2, done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("weft: error: "), done.stderr
+    return lines[0].removeprefix("weft: error: ")
+
+
+def written(folder: Path, workflow: str = WORKFLOW, platform: str = PLATFORM) -> None:
+    """The two files, as wf.yaml and pf.yaml."""
+    (folder / "wf.yaml").write_text(workflow)
+    (folder / "pf.yaml").write_text(platform)
