@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
-from weft.contracts import Planner
+from weft.contracts import Planner, Policy
 from weft.errors import InputError, unknown_name
 from weft.spec import parse_spec
 
@@ -17,28 +17,55 @@ _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 def planner_names() -> list[str]:
     """The names of all planners: one file of weft.planners each, `min_min.py` is min-min."""
-    folder = Path(__file__).with_name("planners")
-    modules = (m.name for m in pkgutil.iter_modules([str(folder)]))
-    return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+    return _names("planners")
+
+
+def strategy_names() -> list[str]:
+    """The names of all strategies: one file of weft.policies each."""
+    return _names("policies")
 
 
 def planner_class(name: str) -> type[Planner]:
     """The planner of that name; only its own file is imported."""
-    if name not in planner_names():
-        raise InputError(unknown_name("planner", name, planner_names()))
-    module = importlib.import_module(f"weft.planners.{name.replace('-', '_')}")
-    for value in vars(module).values():
-        if isinstance(value, type) and getattr(value, "name", None) == name:
-            return cast(type[Planner], value)
-    raise TypeError(f"{module.__name__} has no class with name = {name!r}")
+    return cast(type[Planner], _class("planners", "planner", name))
+
+
+def strategy_class(name: str) -> type[Policy]:
+    """The strategy of that name; only its own file is imported."""
+    return cast(type[Policy], _class("policies", "strategy", name))
 
 
 def planner(spec: str) -> Planner:
     """The planner that a spec string asks for."""
+    return cast(Planner, _build("planners", "planner", spec))
+
+
+def strategy(spec: str) -> tuple[Policy, Planner]:
+    """The strategy that a spec string asks for, and the planner it plans with."""
+    policy = _build("policies", "strategy", spec)
+    return cast(Policy, policy), planner(policy.planner)
+
+
+def _names(room: str) -> list[str]:
+    modules = (m.name for m in pkgutil.iter_modules([str(Path(__file__).with_name(room))]))
+    return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+
+
+def _class(room: str, kind: str, name: str) -> type[Any]:
+    if name not in _names(room):
+        raise InputError(unknown_name(kind, name, _names(room)))
+    module = importlib.import_module(f"weft.{room}.{name.replace('-', '_')}")
+    for value in vars(module).values():
+        if isinstance(value, type) and getattr(value, "name", None) == name:
+            return value
+    raise TypeError(f"{module.__name__} has no class with name = {name!r}")
+
+
+def _build(room: str, kind: str, spec: str) -> Any:
     name, raw = parse_spec(spec)
-    cls = planner_class(name)
+    cls = _class(room, kind, name)
     types = get_type_hints(cls)
-    known = {f.name: types[f.name] for f in fields(cast(Any, cls))}
+    known = {f.name: types[f.name] for f in fields(cls)}
     options = {}
     for key, text in raw.items():
         if key not in known:

@@ -5,16 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from weft.contracts import Executor, Planner, Policy
-from weft.coordinator import Coordinator, Evaluation
+from weft.coordinator import Coordinator
 from weft.errors import WeftError
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
 from weft.kernels import board as b
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.drive import drive
-from weft.model import Estimates, Platform, Schedule, Workflow
+from weft.model import (
+    AttemptLog,
+    Estimates,
+    Platform,
+    Run,
+    Schedule,
+    TransferLog,
+    Workflow,
+)
 from weft.model.events import Command, Event, EventKind, NewPlan, Replan
+from weft.spec import spec_of
 
 
 class StuckError(WeftError):
@@ -22,58 +33,60 @@ class StuckError(WeftError):
 
 
 @dataclass
-class Finished:
-    """A run that is over: its coordinator, the plans it followed, and the time spent planning."""
+class Progress:
+    """A run under way: the plans it followed and the time spent planning."""
 
     coordinator: Coordinator
+    planner: Planner
     plans: list[Schedule] = field(default_factory=list)
+    plan_times: list[float] = field(default_factory=list)
     planning_seconds: float = 0.0
-    journal: list[Event] = field(default_factory=list)
+    events: list[Event] | None = None
 
-    @property
-    def evaluations(self) -> list[Evaluation]:
-        """Every time that a new plan was considered, the first plan left out."""
-        return self.coordinator.evaluations[1:]
-
-    def answer(self, planner: Planner, asked: Replan) -> NewPlan:
+    def answer(self, asked: Replan) -> NewPlan:
         """Ask the planner, and take the time."""
         begun = time.perf_counter()
-        schedule = planner.plan(self.coordinator.situation())
+        schedule = self.planner.plan(self.coordinator.situation())
         self.planning_seconds += time.perf_counter() - begun
         return NewPlan(asked.time, asked.version, schedule)
 
+    def note_plan(self) -> None:
+        """Keep the plan if it is a new one."""
+        plan = self.coordinator.plan
+        if plan is not None and (not self.plans or self.plans[-1] is not plan):
+            self.plans.append(plan)
+            self.plan_times.append(self.coordinator.now)
 
-def run_by_events(coordinator: Coordinator, planner: Planner, executor: Executor) -> Finished:
+
+def run_by_events(progress: Progress, executor: Executor) -> None:
     """Every event through the coordinator: the way of every real executor."""
-    run = Finished(coordinator)
-    waiting: list[Command] = [coordinator.first_plan()]
+    coordinator, progress.events = progress.coordinator, []
+    commands: list[Command] = [coordinator.first_plan()]
     while True:
-        while waiting:
-            command = waiting.pop(0)
+        while commands:
+            command = commands.pop(0)
             if isinstance(command, Replan):
-                waiting += coordinator.handle(run.answer(planner, command))
-                _note_plan(run)
+                commands += coordinator.handle(progress.answer(command))
+                progress.note_plan()
             else:
                 executor.perform(command)
         if coordinator.done:
-            return run
+            return
         event = executor.next_event()
         if event is None:
             raise _stuck(coordinator)
-        run.journal.append(event)
-        waiting = coordinator.handle(event)
+        progress.events.append(event)
+        commands = coordinator.handle(event)
 
 
-def run_natively(
-    coordinator: Coordinator, planner: Planner, executor: SimulatedExecutor
-) -> Finished:
+def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
     """The same run without leaving the kernels from one decision to the next."""
-    run = Finished(coordinator)
+    coordinator = progress.coordinator
     replan: Replan | None = coordinator.first_plan()
     while True:
         while replan is not None:
-            late = coordinator.take(run.answer(planner, replan))
-            _note_plan(run)
+            late = coordinator.take(progress.answer(replan))
+            progress.note_plan()
             replan = coordinator.consider(late, None)
         board = coordinator.make_room()
         most = board.burst + int(board.counts[b.N_COMMANDS])
@@ -83,7 +96,7 @@ def run_natively(
         if why == b.NOTHING:
             if not coordinator.done:
                 raise _stuck(coordinator)
-            return run
+            return
         if why != b.ROOM:
             event = Event(EventKind(int(kind)), int(which), coordinator.now)
             replan = coordinator.consider(int(late), event if why == b.CHANGED else None)
@@ -97,19 +110,49 @@ def simulate(
     planner: Planner,
     reality: Reality,
     by_events: bool = False,
-) -> Finished:
-    """One run in a simulated world."""
+) -> Run:
+    """One run in a simulated world, natively or with every event through the coordinator."""
+    # the one strategy that is planned post mortem, with the truth for estimates
     known = Estimates(reality.work) if policy.name == "ideal" else estimates
-    coordinator = Coordinator(workflow, platform, known, policy)
+    progress = Progress(Coordinator(workflow, platform, known, policy), planner)
     executor = SimulatedExecutor(workflow, platform, reality)
-    run = run_by_events if by_events else run_natively
-    return run(coordinator, planner, executor)
+    if by_events:
+        run_by_events(progress, executor)
+    else:
+        run_natively(progress, executor)
+    return _record(progress, executor, spec_of(policy))
 
 
-def _note_plan(run: Finished) -> None:
-    plan = run.coordinator.plan
-    if plan is not None and (not run.plans or run.plans[-1] is not plan):
-        run.plans.append(plan)
+def _record(progress: Progress, executor: SimulatedExecutor, strategy: str) -> Run:
+    coordinator, board = progress.coordinator, progress.coordinator.board
+    n, m = int(board.counts[b.N_ATTEMPTS]), int(board.counts[b.N_TRANSFERS])
+    task, processor = board.attempt_task[:n], board.attempt_on[:n]
+    return Run(
+        strategy=strategy,
+        workflow=coordinator.workflow,
+        platform=coordinator.platform,
+        attempts=AttemptLog(
+            task=task,
+            processor=processor,
+            start=board.attempt_start[:n],
+            finish=board.attempt_finish[:n],
+            end=board.attempt_end[:n].astype(np.int32),
+            work=executor.actual_work(task, processor),
+        ),
+        transfers=TransferLog(
+            item=board.transfer_item[:m],
+            source=board.transfer_from[:m],
+            target=board.transfer_to[:m],
+            sent=board.transfer_sent[:m],
+            arrival=board.transfer_arrival[:m],
+        ),
+        plans=tuple(progress.plans),
+        plan_times=tuple(progress.plan_times),
+        evaluations=tuple(coordinator.evaluations[1:]),
+        changes=tuple(executor.changes()),
+        events=None if progress.events is None else tuple(progress.events),
+        planning_seconds=progress.planning_seconds,
+    )
 
 
 def _stuck(coordinator: Coordinator) -> StuckError:

@@ -1,5 +1,5 @@
 """The decision core, sans I/O: events in, commands out."""
 
-from weft.coordinator.coordinator import Coordinator, Evaluation, IllegalEventError
+from weft.coordinator.coordinator import Coordinator, IllegalEventError
 
-__all__ = ["Coordinator", "Evaluation", "IllegalEventError"]
+__all__ = ["Coordinator", "IllegalEventError"]

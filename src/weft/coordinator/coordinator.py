@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.rules import apply_event, dispatch_all, install_plan
-from weft.model import Estimates, Platform, Schedule, Situation, Workflow
+from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Workflow
 from weft.model.events import (
     CancelTask,
     Command,
@@ -36,17 +35,6 @@ from weft.model.events import (
 
 class IllegalEventError(WeftError):
     """An event that cannot have happened in this state; the state is as it was."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One time that a policy asked for a new plan: when, why, and whether it was taken."""
-
-    time: float
-    reason: str
-    forced: bool
-    taken: bool
-    makespan: float  # the candidate's
 
 
 class Coordinator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +17,7 @@ class Reality:
     """Actual work of every task on every processor, and what will happen to the machines."""
 
     work: FloatArray
-    changes: Sequence[Event] = field(default_factory=list)
+    changes: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "work", frozen(self.work, np.float64))

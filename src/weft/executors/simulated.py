@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from weft.arrays import FloatArray, IntArray
 from weft.executors.reality import Reality
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.world import (
     COUNTS,
     N_HEAP,
+    NEXT_CHANGE,
     NO_EVENT,
     OVER,
     UNDER_WAY,
@@ -46,6 +48,7 @@ class SimulatedExecutor:
     """A world that performs commands and tells what happens, as any executor does."""
 
     def __init__(self, workflow: Workflow, platform: Platform, reality: Reality) -> None:
+        self.reality = reality
         self.world = empty_world(workflow, platform, reality)
 
     def perform(self, command: Command) -> None:
@@ -90,6 +93,14 @@ class SimulatedExecutor:
         while heap > len(world.heap_time):
             world = _longer(world, HEAP)
         self.world = world
+
+    def actual_work(self, tasks: IntArray, processors: IntArray) -> FloatArray:
+        """Post mortem: what attempts needed, for the record."""
+        return self.reality.work[tasks, processors]
+
+    def changes(self) -> list[Event]:
+        """Post mortem: what happened to the machines so far."""
+        return self.reality.changes[: int(self.world.counts[NEXT_CHANGE])]
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:
         return (compiled(kernel) if pays(50) else kernel)(self.world, *arguments)

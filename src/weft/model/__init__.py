@@ -3,23 +3,29 @@
 from weft.model.check import check_schedule
 from weft.model.estimates import Estimates
 from weft.model.platform import Link, Platform, Processor
+from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
 from weft.model.schedule import Schedule
 from weft.model.situation import Attempts, Copies, Freedom, Situation, Transfers
 from weft.model.workflow import EXTERNAL, Item, TaskSpec, Workflow, index_names
 
 __all__ = [
+    "ENDS",
     "EXTERNAL",
+    "AttemptLog",
     "Attempts",
     "Copies",
     "Estimates",
+    "Evaluation",
     "Freedom",
     "Item",
     "Link",
     "Platform",
     "Processor",
+    "Run",
     "Schedule",
     "Situation",
     "TaskSpec",
+    "TransferLog",
     "Transfers",
     "Workflow",
     "check_schedule",

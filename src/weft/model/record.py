@@ -1,0 +1,138 @@
+"""The record of a run: what was planned, what happened, and what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from weft.arrays import FloatArray, IntArray, frozen
+from weft.model.events import Event
+from weft.model.platform import Platform
+from weft.model.schedule import Schedule
+from weft.model.workflow import Workflow
+
+ENDS = ("running", "finished", "failed", "cancelled", "rewound")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One time that a new plan was asked for: when, why, and whether it was taken."""
+
+    time: float
+    reason: str
+    forced: bool  # the plan before could not be followed any more
+    taken: bool
+    makespan: float  # the candidate's
+
+
+@dataclass(frozen=True, eq=False)
+class AttemptLog:
+    """Every attempt in the order of their starts; `end` is an index into ENDS."""
+
+    task: IntArray
+    processor: IntArray
+    start: FloatArray
+    finish: FloatArray
+    end: IntArray
+    work: FloatArray  # what it needed, in seconds at full availability; NaN where nobody knows
+
+    def __post_init__(self) -> None:
+        for name in ("task", "processor", "end"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
+        for name in ("start", "finish", "work"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class TransferLog:
+    """Every transfer in the order of their starts; infinite arrivals were cut by a loss."""
+
+    item: IntArray
+    source: IntArray
+    target: IntArray
+    sent: FloatArray
+    arrival: FloatArray  # NaN: still under way when the run ended
+
+    def __post_init__(self) -> None:
+        for name in ("item", "source", "target"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
+        for name in ("sent", "arrival"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that is over."""
+
+    strategy: str
+    workflow: Workflow
+    platform: Platform
+    attempts: AttemptLog
+    transfers: TransferLog
+    plans: tuple[Schedule, ...]  # the plans followed, one after the other
+    plan_times: tuple[float, ...]
+    evaluations: tuple[Evaluation, ...]  # but for the first plan
+    changes: tuple[Event, ...] = ()  # what happened to the machines
+    events: tuple[Event, ...] | None = None  # everything, in order, where it was kept
+    planning_seconds: float = field(default=0.0)
+
+    @property
+    def makespan(self) -> float:
+        """When the last attempt ended."""
+        return float(self.attempts.finish.max(initial=0.0))
+
+    @property
+    def cost(self) -> float:
+        """The money spent: every attempt costs, also those that came to nothing."""
+        used = self.attempts.finish - self.attempts.start
+        return float(np.dot(used, self.platform.price[self.attempts.processor]))
+
+    @property
+    def considered(self) -> int:
+        """How often a new plan was asked for."""
+        return len(self.evaluations)
+
+    @property
+    def replans(self) -> int:
+        """How often a new plan was taken."""
+        return sum(evaluation.taken for evaluation in self.evaluations)
+
+    @property
+    def migrations(self) -> int:
+        """How many running attempts were cancelled to be run elsewhere."""
+        return int(np.count_nonzero(self.attempts.end == ENDS.index("cancelled")))
+
+    @property
+    def rewound(self) -> int:
+        """How many finished tasks had to be computed again."""
+        return int(np.count_nonzero(self.attempts.end == ENDS.index("rewound")))
+
+    def final_attempts(self) -> IntArray:
+        """The attempt that finished each task, by task."""
+        finished = np.flatnonzero(self.attempts.end == ENDS.index("finished"))
+        result = np.full(self.workflow.n_tasks, -1, dtype=np.int32)
+        result[self.attempts.task[finished]] = finished
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft simulate --json` prints."""
+        last, attempts = self.final_attempts(), self.attempts
+        return {
+            "strategy": self.strategy,
+            "makespan": self.makespan,
+            "cost": self.cost,
+            "replans": self.replans,
+            "considered": self.considered,
+            "migrations": self.migrations,
+            "rewound": self.rewound,
+            "tasks": {
+                name: {
+                    "processor": self.platform.processor_names[attempts.processor[k]],
+                    "start": float(attempts.start[k]),
+                    "finish": float(attempts.finish[k]),
+                }
+                for name, k in zip(self.workflow.task_names, last, strict=True)
+            },
+        }
