@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.arrays import BoolArray
 from weft.kernels import board as b
 from weft.kernels.board import Board
+from weft.kernels.compiled import compiled, pays
+from weft.kernels.situate import copies, facts, under_way
 from weft.model import (
     Attempts,
     Copies,
@@ -41,7 +43,7 @@ BY_ATTEMPT = {name for name in LOGS if name.startswith("attempt")} | {"worked", 
 def empty_board(wf: Workflow, pf: Platform) -> Board:
     """Nothing has happened; the processors that join at 0 are there."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
-    burst = _burst(wf, p)
+    burst = wf.widest_fan + p + 1  # outputs sent to all consumers, a start on every processor
     attempts, transfers = n + burst, len(wf.use_task) + burst
     logs = {
         name: np.zeros(attempts if name in BY_ATTEMPT else transfers, dtype=dtype)
@@ -82,14 +84,6 @@ def empty_board(wf: Workflow, pf: Platform) -> Board:
     )
 
 
-def _burst(wf: Workflow, processors: int) -> int:
-    """A finished task sends its outputs to all consumers; and every processor may start one."""
-    uses = np.diff(wf.use_ptr)[wf.out_item]
-    row = np.repeat(np.arange(wf.n_tasks), np.diff(wf.out_ptr))
-    most = np.bincount(row, weights=uses, minlength=1).max(initial=0)
-    return int(most) + processors + 1
-
-
 def room_for(board: Board, transfers: int) -> Board:
     """The same board, its logs long enough for an event and so many transfers more."""
     while board.counts[b.N_ATTEMPTS] + board.burst > len(board.attempt_task) or board.counts[
@@ -124,58 +118,52 @@ def sends_of_a_plan(board: Board) -> int:
 
 def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimates) -> Situation:
     """What is known now, for a planner or a policy."""
-    now = float(board.clock[0])
-    n = int(board.counts[b.N_ATTEMPTS])
-    holds = np.flatnonzero(board.attempt_end[:n] <= b.FINISHED)
-    end = board.attempt_end[holds]
+    holds = np.empty(int(board.counts[b.N_ATTEMPTS]), dtype=np.int32)
+    holds = holds[: call(facts, board, holds)]
+    running = board.attempt_end[holds] == b.OPEN
     return Situation(
         workflow=wf,
         platform=pf,
         estimates=estimates,
-        now=now,
+        now=float(board.clock[0]),
         attempts=Attempts(
             task=board.attempt_task[holds],
             processor=board.attempt_on[holds],
             start=board.attempt_start[holds],
-            finish=np.where(end == b.OPEN, np.nan, board.attempt_finish[holds]),
+            finish=np.where(running, np.nan, board.attempt_finish[holds]),
             worked=board.worked[holds],
             since=board.since[holds],
         ),
         copies=_copies(board),
-        transfers=_transfers(board, wf, pf, now),
+        transfers=_transfers(board, wf, pf),
         availability=board.availability.copy(),
         present=board.present.copy(),
     )
 
 
-def _needed(board: Board) -> BoolArray:
-    """The items that a waiting task reads."""
-    needed = np.zeros(len(board.item_producer), dtype=np.bool_)
-    readers = np.flatnonzero(waiting(board)[board.use_task])
-    needed[np.searchsorted(board.use_ptr, readers, side="right") - 1] = True
-    return needed
-
-
 def _copies(board: Board) -> Copies:
     """Complete items that are still needed, away from their producer's host."""
-    items = np.flatnonzero(_needed(board) & (board.item_producer >= 0))
-    held = board.held.reshape(-1, board.n_hosts)[items] == b.HERE
-    made_by = board.attempt[board.item_producer[items]]
-    done = made_by >= 0
-    held[done, board.host[board.attempt_on[made_by[done]]]] = False
-    at, host = np.nonzero(held)
-    return Copies(item=items[at].astype(np.int32), host=host.astype(np.int32))
+    room, count = 64, 65
+    while count > room:
+        room = max(room, count)
+        items, hosts = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+        count = call(copies, board, items, hosts)
+    return Copies(item=items[:count], host=hosts[:count])
 
 
-def _transfers(board: Board, wf: Workflow, pf: Platform, now: float) -> Transfers:
+def _transfers(board: Board, wf: Workflow, pf: Platform) -> Transfers:
     """Transfers under way, and when each is expected at the bandwidth known now."""
-    n = int(board.counts[b.N_TRANSFERS])
-    under_way = np.flatnonzero(np.isnan(board.transfer_arrival[:n]))
-    item: IntArray = board.transfer_item[under_way]
-    source, target = board.transfer_from[under_way], board.transfer_to[under_way]
-    takes = wf.item_size[item] * pf.time_per_unit[source, target]
-    left: FloatArray = np.maximum(0.0, takes - board.moved[under_way])
-    factor = board.bandwidth[source * board.n_hosts + target]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        arrival = board.moved_since[under_way] + np.where(left > 0, left / factor, 0.0)
-    return Transfers(item=item, host=target, arrival=np.maximum(now, arrival))
+    room, count = 64, 65
+    while count > room:
+        room = max(room, count)
+        which, arrival = np.empty(room, dtype=np.int32), np.empty(room)
+        count = call(under_way, board, wf.item_size, pf.time_per_unit.reshape(-1), which, arrival)
+    which = which[:count]
+    return Transfers(
+        item=board.transfer_item[which], host=board.transfer_to[which], arrival=arrival[:count]
+    )
+
+
+def call(kernel: Any, board: Board, *arguments: Any) -> Any:
+    """Call a rule or a reading of the board, compiled once that pays."""
+    return (compiled(kernel) if pays(200) else kernel)(board, *arguments)

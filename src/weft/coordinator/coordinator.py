@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.contracts import Notice, Policy
 from weft.coordinator.boards import (
+    call,
     empty_board,
     read_situation,
     room_for,
@@ -17,7 +18,6 @@ from weft.coordinator.boards import (
 from weft.errors import WeftError
 from weft.kernels import board as b
 from weft.kernels.board import Board
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.rules import apply_event, dispatch_all, install_plan
 from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Workflow
 from weft.model.events import (
@@ -50,6 +50,7 @@ class Coordinator:
         self.version = 0
         self.asked: Replan | None = None
         self.evaluations: list[Evaluation] = []
+        self._situation: Situation | None = None
 
     @property
     def done(self) -> bool:
@@ -62,8 +63,12 @@ class Coordinator:
         return float(self.board.clock[0])
 
     def situation(self) -> Situation:
-        """Everything known now."""
-        return read_situation(self.board, self.workflow, self.platform, self.estimates)
+        """Everything known now; read off the board once for each moment."""
+        if self._situation is None:
+            self._situation = read_situation(
+                self.board, self.workflow, self.platform, self.estimates
+            )
+        return self._situation
 
     def handle(self, event: Event | NewPlan) -> list[Command]:
         """One event; what is to be done about it."""
@@ -127,21 +132,23 @@ class Coordinator:
         return self.resume()
 
     def _install(self, schedule: Schedule) -> None:
+        self.board.latest[:] = self.policy.watch(schedule, self.situation()).latest_start
         self.board = room_for(self.board, sends_of_a_plan(self.board))
         pointers, queue = schedule.queues(waiting(self.board))
         self._call(install_plan, schedule.processor, queue, pointers[:-1], pointers[1:])
         self.plan = schedule
         self.version += 1
-        self.board.latest[:] = self.policy.watch(schedule, self.situation()).latest_start
 
     def make_room(self) -> Board:
-        """The board, its logs long enough for whatever one event can bring."""
+        """The board for an event to come, its logs long enough for whatever that can bring."""
+        self._situation = None
         self.board = room_for(self.board, 0)
         return self.board
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:
-        """Call a rule, compiled once that pays."""
-        return (compiled(kernel) if pays(200) else kernel)(self.board, *arguments)
+        """Call a rule; what was read off the board is out of date then."""
+        self._situation = None
+        return call(kernel, self.board, *arguments)
 
     def _commands(self) -> list[Command]:
         """Read the commands off the board."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -94,6 +95,13 @@ class Workflow:
         """The number of (producer, consumer) pairs, counted once per item."""
         from_task = self.item_producer >= 0
         return int(np.diff(self.use_ptr)[from_task].sum())
+
+    @cached_property
+    def widest_fan(self) -> int:
+        """The most consumers that the outputs of one task have, counted per item."""
+        uses = np.diff(self.use_ptr)[self.out_item]
+        fans = np.bincount(row_of_each(self.out_ptr), weights=uses, minlength=1)
+        return int(fans.max())
 
     def spec(self, task: int) -> TaskSpec:
         """What the task is, beyond its cost."""

@@ -1,0 +1,67 @@
+"""Reading the board: which facts hold, and where the items that are still needed are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import FloatArray, IntArray
+from weft.kernels.board import DONE, FINISHED, HERE, N_ATTEMPTS, N_TRANSFERS, WAITING, Board
+
+
+def facts(board: Board, holds: IntArray) -> int:
+    """List the attempts that run or whose results count; how many."""
+    count = 0
+    for attempt in range(board.counts[N_ATTEMPTS]):
+        if board.attempt_end[attempt] <= FINISHED:
+            holds[count] = attempt
+            count += 1
+    return count
+
+
+def copies(board: Board, items: IntArray, hosts: IntArray) -> int:
+    """List where needed items are complete, away from their producers' hosts; how many there are.
+
+    If there are more than the arrays can take, they are only counted.
+    """
+    count = 0
+    for item in range(len(board.item_producer)):
+        producer = board.item_producer[item]
+        if producer < 0 or board.status[producer] != DONE or not needed(board, item):
+            continue
+        home = board.host[board.attempt_on[board.attempt[producer]]]
+        for host in range(board.n_hosts):
+            if host != home and board.held[item * board.n_hosts + host] == HERE:
+                if count < len(items):
+                    items[count] = item
+                    hosts[count] = host
+                count += 1
+    return count
+
+
+def needed(board: Board, item: int) -> bool:
+    """Whether a waiting task reads the item."""
+    for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
+        if board.status[board.use_task[u]] == WAITING:
+            return True
+    return False
+
+
+def under_way(
+    board: Board, item_size: FloatArray, per_unit: FloatArray, transfers: IntArray,
+    arrival: FloatArray,
+) -> int:  # fmt: skip
+    """List the transfers under way and when each is expected at the bandwidth known now."""
+    count = 0
+    for transfer in range(board.counts[N_TRANSFERS]):
+        if not np.isnan(board.transfer_arrival[transfer]):
+            continue
+        link = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
+        left = item_size[board.transfer_item[transfer]] * per_unit[link] - board.moved[transfer]
+        ends = board.moved_since[transfer]
+        if left > 0.0:
+            ends += left / board.bandwidth[link] if board.bandwidth[link] > 0.0 else np.inf
+        if count < len(transfers):
+            transfers[count] = transfer
+            arrival[count] = max(ends, board.clock[0])
+        count += 1
+    return count
