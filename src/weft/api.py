@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from os import PathLike
 from typing import Any
 
 from weft import formats, registry
+from weft.files import in_file
 from weft.model import Estimates, Platform, Run, Schedule, Situation, Workflow
 
 Source = str | PathLike[str] | Mapping[str, Any]
@@ -37,14 +39,22 @@ def simulate(
     per_processor: bool = False,
     by_events: bool = False,
 ) -> Run:
-    """A run in a simulated world, whose durations are drawn within +-qoi or given by `world`."""
+    """A run in a simulated world, whose durations are drawn within +-qoi or given by `world`.
+
+    A world that gives no durations may be combined with a qoi. `by_events` keeps every event.
+    """
     from weft import run
     from weft.executors import reality
 
     policy, planner = registry.strategy(strategy)
     estimates = Estimates.declared(workflow, platform)
-    if world is not None:
-        truth = reality.from_world(workflow, platform, estimates, formats.load_world(world))
-    else:
+    if world is None:
         truth = reality.draw(workflow, platform, estimates, qoi, seed, per_processor)
+    else:
+        given = formats.load_world(world)
+        # names that the workflow or the platform does not have are found only here
+        with nullcontext() if isinstance(world, Mapping) else in_file(world):
+            truth = reality.from_world(
+                workflow, platform, estimates, given, qoi, seed, per_processor
+            )
     return run.simulate(workflow, platform, estimates, policy, planner, truth, by_events)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
-from weft.arrays import FloatArray
-from weft.model import Freedom, Schedule, Situation
+from weft.arrays import FloatArray, IntArray
+from weft.model import Freedom, Schedule, Situation, Workflow
 from weft.model.events import Command, Event
 
 
@@ -53,6 +53,17 @@ class Policy(Protocol):
 
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
         """Whether to take the new plan."""
+        ...
+
+
+@runtime_checkable
+class Order(Protocol):
+    """A strategy without a plan: ready tasks go to idle processors in the order of a line."""
+
+    name: ClassVar[str]
+
+    def line(self, workflow: Workflow) -> IntArray | None:
+        """Each task's place in line; None: first ready, first served."""
         ...
 
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
-from weft.contracts import Planner, Policy
+from weft.contracts import Order, Planner, Policy
 from weft.errors import InputError, unknown_name
 from weft.spec import parse_spec
 
@@ -30,9 +30,9 @@ def planner_class(name: str) -> type[Planner]:
     return cast(type[Planner], _class("planners", "planner", name))
 
 
-def strategy_class(name: str) -> type[Policy]:
+def strategy_class(name: str) -> type[Policy | Order]:
     """The strategy of that name; only its own file is imported."""
-    return cast(type[Policy], _class("policies", "strategy", name))
+    return cast(type[Policy | Order], _class("policies", "strategy", name))
 
 
 def planner(spec: str) -> Planner:
@@ -40,10 +40,10 @@ def planner(spec: str) -> Planner:
     return cast(Planner, _build("planners", "planner", spec))
 
 
-def strategy(spec: str) -> tuple[Policy, Planner]:
-    """The strategy that a spec string asks for, and the planner it plans with."""
-    policy = _build("policies", "strategy", spec)
-    return cast(Policy, policy), planner(policy.planner)
+def strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
+    """The strategy that a spec string asks for, and the planner it plans with, if any."""
+    chosen = _build("policies", "strategy", spec)
+    return chosen, None if isinstance(chosen, Order) else planner(chosen.planner)
 
 
 def _names(room: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weft.contracts import Executor, Planner, Policy
+from weft.contracts import Executor, Order, Planner, Policy
 from weft.coordinator import Coordinator
 from weft.errors import WeftError
 from weft.executors.reality import Reality
@@ -24,7 +24,7 @@ from weft.model import (
     TransferLog,
     Workflow,
 )
-from weft.model.events import Command, Event, EventKind, NewPlan, Replan
+from weft.model.events import Event, EventKind, NewPlan, Replan
 from weft.spec import spec_of
 
 
@@ -37,7 +37,7 @@ class Progress:
     """A run under way: the plans it followed and the time spent planning."""
 
     coordinator: Coordinator
-    planner: Planner
+    planner: Planner | None
     plans: list[Schedule] = field(default_factory=list)
     plan_times: list[float] = field(default_factory=list)
     planning_seconds: float = 0.0
@@ -45,6 +45,7 @@ class Progress:
 
     def answer(self, asked: Replan) -> NewPlan:
         """Ask the planner, and take the time."""
+        assert self.planner is not None
         begun = time.perf_counter()
         schedule = self.planner.plan(self.coordinator.situation())
         self.planning_seconds += time.perf_counter() - begun
@@ -61,7 +62,7 @@ class Progress:
 def run_by_events(progress: Progress, executor: Executor) -> None:
     """Every event through the coordinator: the way of every real executor."""
     coordinator, progress.events = progress.coordinator, []
-    commands: list[Command] = [coordinator.first_plan()]
+    commands = coordinator.begin()
     while True:
         while commands:
             command = commands.pop(0)
@@ -82,14 +83,14 @@ def run_by_events(progress: Progress, executor: Executor) -> None:
 def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
     """The same run without leaving the kernels from one decision to the next."""
     coordinator = progress.coordinator
-    replan: Replan | None = coordinator.first_plan()
+    replan = coordinator.set_out()
     while True:
         while replan is not None:
             late = coordinator.take(progress.answer(replan))
             progress.note_plan()
             replan = coordinator.consider(late, None)
         board = coordinator.make_room()
-        most = board.burst + int(board.counts[b.N_COMMANDS])
+        most = 2 * board.burst + int(board.counts[b.N_COMMANDS])
         executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
         loop = compiled(drive) if pays(20 * board.n_tasks) else drive
         why, late, kind, which = loop(board, executor.world)
@@ -106,21 +107,21 @@ def simulate(
     workflow: Workflow,
     platform: Platform,
     estimates: Estimates,
-    policy: Policy,
-    planner: Planner,
+    strategy: Policy | Order,
+    planner: Planner | None,
     reality: Reality,
     by_events: bool = False,
 ) -> Run:
     """One run in a simulated world, natively or with every event through the coordinator."""
     # the one strategy that is planned post mortem, with the truth for estimates
-    known = Estimates(reality.work) if policy.name == "ideal" else estimates
-    progress = Progress(Coordinator(workflow, platform, known, policy), planner)
+    known = Estimates(reality.work) if strategy.name == "ideal" else estimates
+    progress = Progress(Coordinator(workflow, platform, known, strategy), planner)
     executor = SimulatedExecutor(workflow, platform, reality)
     if by_events:
         run_by_events(progress, executor)
     else:
         run_natively(progress, executor)
-    return _record(progress, executor, spec_of(policy))
+    return _record(progress, executor, spec_of(strategy))
 
 
 def _record(progress: Progress, executor: SimulatedExecutor, strategy: str) -> Run:

@@ -16,7 +16,7 @@ def chart_of(schedule: Schedule) -> Chart:
     """The chart of a schedule: bar i is task i; rows are processors, hosts kept together."""
     arrivals = arrivals_of(schedule)
     steps = critical_steps(schedule, arrivals)
-    order = _rows_in_order(schedule.platform)
+    order = rows_in_order(schedule.platform)
     row_of = np.empty(len(order), dtype=np.int32)
     row_of[order] = np.arange(len(order), dtype=np.int32)
     categories, category = categories_of(schedule.workflow, schedule.finish - schedule.start)
@@ -61,7 +61,7 @@ def _facts(schedule: Schedule) -> tuple[str, ...]:
     )
 
 
-def _rows_in_order(platform: Platform) -> IntArray:
+def rows_in_order(platform: Platform) -> IntArray:
     """The processors from top to bottom: hosts as the file first names them, then its order."""
     order: IntArray = np.argsort(platform.host, kind="stable").astype(np.int32)
     return order

@@ -1,7 +1,7 @@
 """A chart: what every writer draws. It knows nothing of schedules, files or pixels.
 
-Bars lie in lanes of a row. A schedule fills one lane; a plan against what happened would give
-`Lane("planned", 0.0, 0.3), Lane("actual", 0.35, 0.65)` and each bar its lane.
+Bars lie in lanes of a row. A schedule fills one lane; a run has one for the plan and one for what
+happened.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.charts.colours import PALETTE
 
 OUTSIDE = -1  # the source of an input that no bar produces
 
@@ -27,22 +28,27 @@ class Unit:
 
 @dataclass(frozen=True)
 class Row:
-    """One processor: there from `begin` to `end`, and busy for a share of that time."""
+    """One processor: there from `begin` to `end` but while `away`, and busy for a share of it."""
 
     name: str
     host: str
     begin: float
     end: float
     utilisation: float
+    away: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A part of every row's height: `top` and `height` are shares of it."""
+    """A part of every row's height: `top` and `height` are shares of it.
+
+    Bars that only show what was meant are pale, and have no inputs.
+    """
 
     name: str = ""
     top: float = 0.0
     height: float = 1.0
+    meant: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +91,13 @@ class Chart:
     inputs: Inputs
     critical: tuple[int, ...]  # bars
     bound: tuple[str, ...]  # what bound each of them: data, processor or nothing
+    moments: tuple[float, ...] = ()  # when a new plan was taken
+    colours: tuple[str, ...] = ()  # one per category; the palette's where none are given
+
+    @property
+    def palette(self) -> tuple[str, ...]:
+        """The colour of each category."""
+        return self.colours or PALETTE[: len(self.categories)]
 
     @property
     def grouped(self) -> bool:

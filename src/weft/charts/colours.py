@@ -22,6 +22,8 @@ PALETTE = (
     "#b8a4e0",
     "#bbbbbb",
 )
+# Attempts that came to nothing, by how they ended.
+LOST = {"failed": "#d64545", "cancelled": "#a06cd5", "rewound": "#8d8d8d"}
 NO_CATEGORY = "(no category)"
 OTHER = "(other)"
 

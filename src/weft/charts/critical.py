@@ -1,4 +1,4 @@
-"""The critical path: the chain of tasks that determines when a schedule ends."""
+"""The critical path: the chain of tasks that determines when a schedule or a run ends."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from weft.arrays import FloatArray, IntArray
 from weft.charts.transfers import Arrivals, arrivals_of
 from weft.model import Schedule
 
@@ -31,26 +32,40 @@ class Step:
     item: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Where and when tasks run, planned or in fact; `position` breaks ties in time."""
+
+    processor: IntArray
+    start: FloatArray
+    finish: FloatArray
+    position: IntArray
+
+
 def critical_path(schedule: Schedule) -> list[int]:
     """The tasks that determine the makespan, in the order of time."""
     return [step.task for step in critical_steps(schedule)]
 
 
 def critical_steps(schedule: Schedule, arrivals: Arrivals | None = None) -> list[Step]:
-    """The critical path with what bound each start.
+    """The critical path of a schedule, with what bound each start."""
+    spans = Spans(schedule.processor, schedule.start, schedule.finish, schedule.workflow.position)
+    return chain(spans, arrivals or arrivals_of(schedule))
+
+
+def chain(spans: Spans, arrivals: Arrivals) -> list[Step]:
+    """The spans that determine the end, in the order of time.
 
     From the task that finishes last (ties: the latest start, then the topologically last) back
     through what bound its start, until a task bound by no other. An input goes before the
     processor, and the producer with the smallest index before its like.
     """
-    if schedule.workflow.n_tasks == 0:
+    if len(spans.start) == 0:
         return []
-    arrivals = arrivals or arrivals_of(schedule)
-    slop = TOLERANCE * max(1.0, schedule.makespan)
-    by_data, items = _bound_by_data(schedule, arrivals, slop)
-    by_processor = _bound_by_processor(schedule, slop)
-    keys = (schedule.workflow.position, schedule.start, schedule.finish)
-    task = int(np.lexsort(keys)[-1])
+    slop = TOLERANCE * max(1.0, float(spans.finish.max()))
+    by_data, items = _bound_by_data(spans, arrivals, slop)
+    by_processor = _bound_by_processor(spans, slop)
+    task = int(np.lexsort((spans.position, spans.start, spans.finish))[-1])
     steps: list[Step] = []
     # Within the tolerance, tasks of no duration could seem to wait for each other in a ring.
     seen = {task}
@@ -66,13 +81,11 @@ def critical_steps(schedule: Schedule, arrivals: Arrivals | None = None) -> list
     return steps[::-1]
 
 
-def _bound_by_data(
-    schedule: Schedule, arrivals: Arrivals, slop: float
-) -> tuple[list[int], list[int]]:
+def _bound_by_data(spans: Spans, arrivals: Arrivals, slop: float) -> tuple[list[int], list[int]]:
     """Per task: the producer whose item arrived just at its start, and the item."""
-    n = schedule.workflow.n_tasks
+    n = len(spans.start)
     # An arrival after the start held nothing back: the task read a copy that was there before.
-    wait = np.abs(schedule.start[arrivals.consumer] - arrivals.arrival)
+    wait = np.abs(spans.start[arrivals.consumer] - arrivals.arrival)
     binding = np.flatnonzero(wait <= slop)
     keys = (arrivals.item[binding], arrivals.producer[binding], arrivals.consumer[binding])
     binding = binding[np.lexsort(keys)]
@@ -84,13 +97,13 @@ def _bound_by_data(
     return producer.tolist(), item.tolist()
 
 
-def _bound_by_processor(schedule: Schedule, slop: float) -> list[int]:
+def _bound_by_processor(spans: Spans, slop: float) -> list[int]:
     """Per task: the one before it on its processor, if it finished just at the start."""
-    s = schedule
-    order = np.lexsort((s.workflow.position, s.finish, s.start, s.processor))
+    s = spans
+    order = np.lexsort((s.position, s.finish, s.start, s.processor))
     first, second = order[:-1], order[1:]
     binds = s.processor[first] == s.processor[second]
     binds &= np.abs(s.start[second] - s.finish[first]) <= slop
-    before = np.full(s.workflow.n_tasks, NOBODY, dtype=np.int32)
+    before = np.full(len(s.start), NOBODY, dtype=np.int32)
     before[second[binds]] = first[binds]
     return before.tolist()

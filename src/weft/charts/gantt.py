@@ -10,9 +10,10 @@ from weft.charts.build import chart_of
 from weft.charts.chart import Chart
 from weft.charts.page import page
 from weft.charts.picture import png, svg
+from weft.charts.run_build import run_chart_of
 from weft.errors import InputError
 from weft.files import write_bytes
-from weft.model import Schedule
+from weft.model import Run, Schedule
 
 _WRITERS: dict[str, Callable[[Chart], bytes]] = {".html": page, ".png": png, ".svg": svg}
 SUFFIXES = tuple(_WRITERS)
@@ -22,6 +23,12 @@ def write_gantt(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     """Draw a schedule to an .svg, .png or .html file."""
     _writer_for(Path(path))  # a wrong suffix is told before the work
     write_chart(chart_of(schedule), path)
+
+
+def write_run_gantt(run: Run, path: str | os.PathLike[str]) -> None:
+    """Draw a run, plan against fact, to an .svg, .png or .html file."""
+    _writer_for(Path(path))
+    write_chart(run_chart_of(run), path)
 
 
 def write_chart(chart: Chart, path: str | os.PathLike[str]) -> None:

@@ -32,6 +32,14 @@ inputs.shown.forEach((shown, i) => { if (shown) transfers.push(i); });
 const criticalStep = new Map(chart.critical.bar.map((bar, step) => [bar, step]));
 const lowerNames = bars.name.map((name) => name.toLowerCase());
 
+// Where a plan is set against what happened: the planned bar of a task, by its name.
+const meantFor = new Map();
+bars.name.forEach((name, bar) => { if (lanes[bars.lane[bar]].meant) meantFor.set(name, bar); });
+
+function plannedLine(bar) {
+  return `${rowName(bars.row[bar])}, ${inUnit(bars.start[bar])} to ${inUnit(bars.finish[bar])}`;
+}
+
 // The first place in sorted bars whose finish is not before a time.
 function firstAfter(list, time) {
   let low = 0, high = list.length;
@@ -91,6 +99,9 @@ function describe(bar, most) {
   facts.push(["start", inUnit(bars.start[bar])], ["finish", inUnit(bars.finish[bar])],
              ["duration", duration(bars.finish[bar] - bars.start[bar])]);
   if (chart.categories.length > 1) facts.push(["category", chart.categories[bars.category[bar]]]);
+  if (lanes[bars.lane[bar]].meant) return facts;
+  const meant = meantFor.get(bars.name[bar]);
+  if (meant !== undefined) facts.push(["planned", plannedLine(meant)]);
   facts.push(["critical path", criticalLine(bar)]);
   const read = inputsOf(bar), made = outputsOf(bar);
   for (let i = 0; i < Math.min(most, read.length); i++) {

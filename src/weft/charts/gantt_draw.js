@@ -1,6 +1,7 @@
 // The base canvas: rows, transfers, bars, the critical path, the axis and the names of rows.
 
 const TOP = 26, RIGHT = 14, MIN_ROW = 3, MAX_ROW = 60;
+const PALE = 0.45, FEW_MOMENTS = 40;
 const FEW_TRANSFERS = 250, MOST_TRANSFERS = 4000, STROKE_BATCH = 400;
 const stage = document.getElementById("stage");
 const base = document.getElementById("base"), marks = document.getElementById("marks");
@@ -33,7 +34,7 @@ function boxOf(bar) {
 function readLook() {
   const style = getComputedStyle(document.documentElement);
   for (const name of ["ink", "quiet", "line", "border", "idle", "transfer", "critical", "input",
-                      "output", "veil"]) {
+                      "output", "veil", "moment", "paper"]) {
     look[name] = style.getPropertyValue(`--${name}`).trim();
   }
 }
@@ -68,11 +69,43 @@ function drawRows(pen) {
   for (let row = firstRow(); row <= lastRow(); row++) {
     const x = xOf(chart.rows[row].begin), width = xOf(chart.rows[row].end) - x;
     pen.fillRect(x, yOf(row) + gap / 2, width, view.rowHeight - gap);
+    drawAway(pen, row, gap);
   }
   pen.fillStyle = look.border;
   for (let row = Math.max(1, firstRow()); row <= lastRow(); row++) {
     if (opensHost(row)) pen.fillRect(0, Math.round(yOf(row)), view.width, 1);
   }
+}
+
+// While a processor was gone, its row is empty paper with a line through it.
+function drawAway(pen, row, gap) {
+  for (const [begin, end] of chart.rows[row].away) {
+    const x = xOf(begin), width = xOf(end) - x, y = yOf(row);
+    pen.fillStyle = look.paper;
+    pen.fillRect(x, y + gap / 2, width, view.rowHeight - gap);
+    pen.fillStyle = look.border;
+    pen.fillRect(x, y + view.rowHeight / 2, width, 1);
+  }
+  pen.fillStyle = look.idle;
+}
+
+// A thin line through all rows whenever a new plan was taken.
+function drawMoments(pen) {
+  const visible = chart.moments.filter((time) => time >= view.from && time <= view.to);
+  const few = visible.length <= FEW_MOMENTS, bottom = Math.min(view.height, yOf(rowCount));
+  pen.strokeStyle = look.moment;
+  pen.lineWidth = 1;
+  pen.globalAlpha = few ? 0.8 : Math.max(0.15, 0.8 * FEW_MOMENTS / visible.length);
+  pen.setLineDash([5, 3]);
+  pen.beginPath();
+  for (const time of visible) {
+    const x = Math.round(xOf(time)) + 0.5;
+    pen.moveTo(x, TOP);
+    pen.lineTo(x, bottom);
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
 }
 
 // Bars from left to right in each lane; those that would fall on the same pixel are skipped.
@@ -81,6 +114,7 @@ function drawBars(pen) {
   const names = [];
   for (let key = first; key < last; key++) {
     const list = inLane(key);
+    pen.globalAlpha = lanes[key % lanes.length].meant ? PALE : 1;
     let drawnTo = -Infinity;
     for (let i = firstAfter(list, view.from); i < list.length; i++) {
       const bar = list[i];
@@ -93,6 +127,7 @@ function drawBars(pen) {
       if (height >= 10 && width > 14) names.push([bar, x, y, width, height]);
     }
   }
+  pen.globalAlpha = 1;
   drawNames(pen, names);
 }
 
@@ -231,6 +266,7 @@ function drawBase() {
   clipToPlot(pen);
   if (under) drawTransfers(pen, visible);
   drawBars(pen);
+  drawMoments(pen);
   if (!under) drawTransfers(pen, visible);
   if (shows.critical) drawCritical(pen);
   pen.restore();

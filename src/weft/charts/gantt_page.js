@@ -215,14 +215,21 @@ document.getElementById("title").textContent = chart.title;
 document.getElementById("facts").textContent = chart.facts.join(" \u00b7 ");
 document.title = chart.title;
 marks.setAttribute("aria-label", `Gantt chart: ${chart.title}; ${chart.facts.join("; ")}`);
+
+function explain(name, background, opacity = 1) {
+  const entry = element("li", name), colour = document.createElement("i");
+  Object.assign(colour.style, { background, opacity });
+  entry.title = name;
+  entry.prepend(colour);
+  document.getElementById("legend").append(entry);
+}
+
 if (chart.categories.length > 1) {
-  chart.categories.forEach((name, i) => {
-    const entry = element("li", name), colour = document.createElement("i");
-    colour.style.background = chart.palette[i];
-    entry.title = name;
-    entry.prepend(colour);
-    document.getElementById("legend").append(entry);
-  });
+  chart.categories.forEach((name, i) => explain(name, chart.palette[i]));
+}
+for (const lane of lanes) if (lane.meant) explain(lane.name, chart.palette[0], PALE);
+if (chart.moments.length > 0) {
+  explain("new plan", "linear-gradient(90deg, transparent 40%, var(--moment) 40% 60%, transparent 60%)");
 }
 const theme = matchMedia("(prefers-color-scheme: dark)");
 theme.addEventListener("change", () => { readLook(); redraw(); });

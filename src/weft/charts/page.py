@@ -7,7 +7,6 @@ from importlib.resources import files
 from typing import Any
 
 from weft.charts.chart import Chart
-from weft.charts.colours import PALETTE
 
 _SCRIPTS = ("gantt_data.js", "gantt_draw.js", "gantt_marks.js", "gantt_page.js")
 
@@ -33,12 +32,22 @@ def data(chart: Chart) -> dict[str, Any]:
         "end": chart.end,
         "grouped": chart.grouped,
         "rows": [
-            {"name": r.name, "host": r.host, "begin": r.begin, "end": r.end, "busy": r.utilisation}
+            {
+                "name": r.name,
+                "host": r.host,
+                "begin": r.begin,
+                "end": r.end,
+                "busy": r.utilisation,
+                "away": [list(gap) for gap in r.away],
+            }
             for r in chart.rows
         ],
-        "lanes": [{"name": x.name, "top": x.top, "height": x.height} for x in chart.lanes],
+        "lanes": [
+            {"name": x.name, "top": x.top, "height": x.height, "meant": x.meant}
+            for x in chart.lanes
+        ],
         "categories": list(chart.categories),
-        "palette": list(PALETTE[: len(chart.categories)]),
+        "palette": list(chart.palette),
         "bars": {
             "name": list(bars.name),
             "row": bars.row.tolist(),
@@ -57,6 +66,7 @@ def data(chart: Chart) -> dict[str, Any]:
             "shown": inputs.shown.astype(int).tolist(),
         },
         "critical": {"bar": list(chart.critical), "bound": list(chart.bound)},
+        "moments": list(chart.moments),
     }
 
 

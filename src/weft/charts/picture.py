@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.charts.chart import Chart
-from weft.charts.colours import PALETTE
 from weft.charts.lettering import FONT, Lettering
 from weft.charts.strokes import (
     INK,
+    MOMENT,
+    PALE,
     TRANSFER,
     draw_bars,
     draw_critical,
+    draw_moments,
     draw_names,
     draw_rows,
     draw_transfers,
@@ -125,6 +127,7 @@ def _figure(chart: Chart) -> Figure:
     draw_rows(axes, chart)
     draw_transfers(axes, chart)
     draw_bars(axes, chart, inches)
+    draw_moments(axes, chart)
     draw_critical(axes, chart, inches)
     draw_names(axes, chart, lettering, inches, layout.row)
     _head(figure, chart, layout, lettering, height)
@@ -199,9 +202,12 @@ def _head(
 
 def _legend_labels(chart: Chart, lettering: Lettering) -> list[str]:
     labels = list(chart.categories) if len(chart.categories) > 1 else []
+    labels += [lane.name for lane in chart.lanes if lane.meant]
     labels.append("critical path")
     if chart.inputs.shown.any():
         labels.append("transfer")
+    if chart.moments:
+        labels.append("new plan")
     return [lettering.clean(label, longest=22) for label in labels]
 
 
@@ -216,11 +222,14 @@ def _handles(chart: Chart, labels: list[str]) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    colours = PALETTE[: len(chart.categories)] if len(chart.categories) > 1 else ()
+    colours = chart.palette if len(chart.categories) > 1 else ()
     handles: list[Any] = [Patch(facecolor=colour) for colour in colours]
+    handles += [Patch(facecolor=chart.palette[0], alpha=PALE) for x in chart.lanes if x.meant]
     handles.append(Line2D([], [], color=INK, linewidth=1.8))
     if chart.inputs.shown.any():
         handles.append(Line2D([], [], color=TRANSFER, linewidth=0.8))
+    if chart.moments:
+        handles.append(Line2D([], [], color=MOMENT, linewidth=0.9, linestyle="--"))
     for handle, label in zip(handles, labels, strict=True):
         handle.set_label(label)
     return handles

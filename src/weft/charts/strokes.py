@@ -11,7 +11,6 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray
 from weft.charts.chart import Chart
-from weft.charts.colours import PALETTE
 from weft.charts.lettering import Lettering
 
 if TYPE_CHECKING:
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 INK = "#111111"
 TRANSFER = "#6a7a90"
+MOMENT = "#aa2277"
+PALE = 0.45  # how much of their colour bars have that show only what was meant
+FEW_MOMENTS = 40  # more new plans than these are drawn fainter
 MARGIN = 0.09  # of a row, above and below its bars
 HAIR = 1 / 150  # inches: no bar is narrower, so that tasks of no duration show
 CHUNK = 1000  # rectangles in one path: the renderer has a limit
@@ -41,21 +43,49 @@ def draw_rows(axes: Axes, chart: Chart) -> None:
     begin = np.array([row.begin for row in chart.rows]) / unit
     end = np.array([row.end for row in chart.rows]) / unit
     _rectangles(axes, begin, end, rows + 0.04, rows + 0.96, facecolor="#eff1f4", zorder=0.4)
+    away = [(i, a, b) for i, row in enumerate(chart.rows) for a, b in row.away]
+    if away:
+        at, begin, end = np.array(away, dtype=np.float64).T
+        look = {"facecolor": "white", "edgecolor": "#c8ccd2", "hatch": "////", "zorder": 0.5}
+        _rectangles(axes, begin / unit, end / unit, at + 0.04, at + 0.96, **look)
 
 
 def draw_bars(axes: Axes, chart: Chart, inches: float) -> None:
-    """The bars, one colour per category."""
+    """The bars, one colour per category; pale where they only show what was meant."""
     dense = len(chart.bars.name) > 1500
-    for category in range(len(chart.categories)):
-        bars = np.flatnonzero(chart.bars.category == category).astype(np.int32)
-        _rectangles(
-            axes,
-            *_boxes(chart, bars, inches),
-            facecolor=PALETTE[category],
-            edgecolor="white",
-            linewidth=0.25 if dense else 0.5,
-            zorder=3,
-        )
+    meant = np.array([lane.meant for lane in chart.lanes], dtype=np.bool_)[chart.bars.lane]
+    for category, colour in enumerate(chart.palette):
+        for pale in (False, True):
+            chosen = (chart.bars.category == category) & (meant == pale)
+            _rectangles(
+                axes,
+                *_boxes(chart, np.flatnonzero(chosen).astype(np.int32), inches),
+                facecolor=colour,
+                edgecolor="white",
+                linewidth=0.25 if dense else 0.5,
+                alpha=PALE if pale else None,
+                zorder=3,
+            )
+
+
+def draw_moments(axes: Axes, chart: Chart) -> None:
+    """A thin line through all rows whenever a new plan was taken."""
+    from matplotlib.collections import LineCollection
+
+    if not chart.moments:
+        return
+    x = np.array(chart.moments) / chart.unit.seconds
+    ends = np.stack([np.stack([x, x], axis=1), np.tile([0, len(chart.rows)], (len(x), 1))], axis=2)
+    few = len(x) <= FEW_MOMENTS
+    lines = LineCollection(
+        list(ends),
+        colors=MOMENT,
+        linewidths=0.9 if few else 0.5,
+        linestyles="--",
+        alpha=0.8 if few else max(0.15, 0.8 * FEW_MOMENTS / len(x)),
+        zorder=4.5,
+    )
+    axes.add_collection(lines, autolim=False)
 
 
 def draw_transfers(axes: Axes, chart: Chart) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import BoolArray
+from weft.arrays import BoolArray, IntArray
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.compiled import compiled, pays
@@ -40,10 +40,14 @@ LOGS = {
 BY_ATTEMPT = {name for name in LOGS if name.startswith("attempt")} | {"worked", "since"}
 
 
-def empty_board(wf: Workflow, pf: Platform) -> Board:
+def empty_board(
+    wf: Workflow, pf: Platform, estimates: Estimates, just_in_time: bool, line: IntArray | None
+) -> Board:
     """Nothing has happened; the processors that join at 0 are there."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
     burst = wf.widest_fan + p + 1  # outputs sent to all consumers, a start on every processor
+    if just_in_time:
+        burst += p * int(np.diff(wf.in_ptr).max(initial=0))  # inputs sent to every processor
     attempts, transfers = n + burst, len(wf.use_task) + burst
     logs = {
         name: np.zeros(attempts if name in BY_ATTEMPT else transfers, dtype=dtype)
@@ -53,6 +57,8 @@ def empty_board(wf: Workflow, pf: Platform) -> Board:
         n_tasks=n,
         n_processors=p,
         n_hosts=h,
+        just_in_time=just_in_time,
+        first_come=line is None,
         burst=burst,
         order=wf.order,
         in_ptr=wf.in_ptr,
@@ -71,9 +77,13 @@ def empty_board(wf: Workflow, pf: Platform) -> Board:
         missing=np.zeros(n, dtype=np.int32),
         attempt=np.full(n, -1, dtype=np.int32),
         latest=np.full(n, np.inf),
+        line=np.zeros(n, dtype=np.int32) if line is None else line.astype(np.int32),
+        unmade=np.zeros(n, dtype=np.int32),
+        ready=np.zeros(n + 1, dtype=np.int32),
+        estimate=estimates.cost.reshape(-1),
         present=pf.present(0.0).copy(),
         running=np.full(p, -1, dtype=np.int32),
-        queue=np.zeros(n, dtype=np.int32),
+        queue=np.zeros(max(n, p), dtype=np.int32),
         queue_at=np.zeros(p, dtype=np.int32),
         queue_end=np.zeros(p, dtype=np.int32),
         availability=np.ones(p),
@@ -84,11 +94,15 @@ def empty_board(wf: Workflow, pf: Platform) -> Board:
     )
 
 
-def room_for(board: Board, transfers: int) -> Board:
-    """The same board, its logs long enough for an event and so many transfers more."""
-    while board.counts[b.N_ATTEMPTS] + board.burst > len(board.attempt_task) or board.counts[
-        b.N_TRANSFERS
-    ] + board.burst + transfers > len(board.transfer_item):
+def room_for(board: Board, transfers: int = 0) -> Board:
+    """The same board, its logs long enough for an event and so many transfers more.
+
+    A loss can make all that is under way be sent again.
+    """
+    logged = board.transfer_arrival[: board.counts[b.N_TRANSFERS]]
+    attempts = board.counts[b.N_ATTEMPTS] + board.burst
+    transfers += len(logged) + int(np.count_nonzero(np.isnan(logged))) + board.burst
+    while attempts > len(board.attempt_task) or transfers > len(board.transfer_item):
         board = _larger(board)
     return board
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.contracts import Notice, Policy
+from weft.contracts import Notice, Order, Policy, Watch
 from weft.coordinator.boards import (
     call,
     empty_board,
@@ -18,7 +18,8 @@ from weft.coordinator.boards import (
 from weft.errors import WeftError
 from weft.kernels import board as b
 from weft.kernels.board import Board
-from weft.kernels.rules import apply_event, dispatch_all, install_plan
+from weft.kernels.just_in_time import stand_in_line
+from weft.kernels.rules import apply_event, dispatch_all, hand_out, install_plan
 from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Workflow
 from weft.model.events import (
     CancelTask,
@@ -41,11 +42,16 @@ class Coordinator:
     """Events in, commands out. Planning itself is asked for by a Replan command."""
 
     def __init__(
-        self, workflow: Workflow, platform: Platform, estimates: Estimates, policy: Policy
+        self,
+        workflow: Workflow,
+        platform: Platform,
+        estimates: Estimates,
+        strategy: Policy | Order,
     ) -> None:
-        self.workflow, self.platform = workflow, platform
-        self.estimates, self.policy = estimates, policy
-        self.board: Board = empty_board(workflow, platform)
+        self.workflow, self.platform, self.estimates = workflow, platform, estimates
+        self.policy = None if isinstance(strategy, Order) else strategy
+        line = strategy.line(workflow) if isinstance(strategy, Order) else None
+        self.board = empty_board(workflow, platform, estimates, self.policy is None, line)
         self.plan: Schedule | None = None
         self.version = 0
         self.asked: Replan | None = None
@@ -84,14 +90,27 @@ class Coordinator:
         commands = self._commands()
         return commands if replan is None else [*commands, replan]
 
-    def first_plan(self) -> Replan:
-        """Ask for the plan to begin with."""
-        self.asked = Replan(self.version, self.now, "start")
+    def begin(self) -> list[Command]:
+        """What is to be done first."""
+        replan = self.set_out()
+        commands = self._commands()
+        return commands if replan is None else [*commands, replan]
+
+    def set_out(self) -> Replan | None:
+        """Ask for the plan to begin with; just in time, hand out what is ready."""
+        if self.policy is None:
+            self.make_room()
+            self._call(stand_in_line)
+            self._call(hand_out)
+        else:
+            self.asked = Replan(self.version, self.now, "start")
         return self.asked
 
     def consider(self, late: int, change: Event | NewPlan | None) -> Replan | None:
         """Wake the policy if a task would start late or the machines changed."""
         self.asked = None
+        if self.policy is None:
+            return None
         while late >= 0 or change is not None:
             if self.stranded():
                 if self.board.present.any():
@@ -119,7 +138,7 @@ class Coordinator:
     def take(self, new: NewPlan) -> int:
         """Judge a plan that was asked for and follow it if it is taken; a late task, or -1."""
         asked = self.asked
-        if asked is None or new.version != self.version:
+        if asked is None or new.version != self.version or self.policy is None:
             return -1
         self.asked = None
         forced = self.plan is None or self.stranded()
@@ -127,14 +146,17 @@ class Coordinator:
         makespan = new.schedule.makespan
         self.evaluations.append(Evaluation(self.now, asked.reason, forced, taken, makespan))
         if taken:
-            self._install(new.schedule)
+            self._install(new.schedule, self.policy.watch(new.schedule, self.situation()))
         self.board.counts[b.GRACE] = 1
         return self.resume()
 
-    def _install(self, schedule: Schedule) -> None:
-        self.board.latest[:] = self.policy.watch(schedule, self.situation()).latest_start
-        self.board = room_for(self.board, sends_of_a_plan(self.board))
-        pointers, queue = schedule.queues(waiting(self.board))
+    def _install(self, schedule: Schedule, watch: Watch) -> None:
+        board = self.board = room_for(self.board, sends_of_a_plan(self.board))
+        board.latest[:] = watch.latest_start
+        moves = waiting(board)
+        running = board.attempt_task[board.running[board.running >= 0]]
+        moves[running] = schedule.processor[running] != board.on[running]
+        pointers, queue = schedule.queues(moves)
         self._call(install_plan, schedule.processor, queue, pointers[:-1], pointers[1:])
         self.plan = schedule
         self.version += 1
@@ -142,7 +164,7 @@ class Coordinator:
     def make_room(self) -> Board:
         """The board for an event to come, its logs long enough for whatever that can bring."""
         self._situation = None
-        self.board = room_for(self.board, 0)
+        self.board = room_for(self.board)
         return self.board
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:

@@ -89,7 +89,7 @@ class SimulatedExecutor:
             world = _longer(world, BY_ATTEMPT)
         while transfers > len(world.data_link):
             world = _longer(world, BY_TRANSFER)
-        heap = world.counts[N_HEAP] + world.counts[UNDER_WAY] + burst
+        heap = world.counts[N_HEAP] + 2 * world.counts[UNDER_WAY] + burst
         while heap > len(world.heap_time):
             world = _longer(world, HEAP)
         self.world = world

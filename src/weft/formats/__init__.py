@@ -13,23 +13,33 @@ from weft.files import in_file, read_text, write_text
 from weft.formats.document import read_document
 from weft.formats.dot import parse_dot
 from weft.formats.fields import mapping, shown
+from weft.formats.journal import write_journal
 from weft.formats.json_text import dump_json, parse_json
 from weft.formats.stg import dump_stg, parse_stg
-from weft.formats.trace_events import trace_events, write_trace
+from weft.formats.trace_events import (
+    run_trace_events,
+    trace_events,
+    write_run_trace,
+    write_trace,
+)
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
 from weft.formats.wfformat import is_wfformat, workflow_from_wfformat, workflow_to_wfformat
+from weft.formats.world import world_from_dict
 from weft.formats.yaml_text import dump_yaml, parse_yaml
 from weft.model import Platform, Workflow
+from weft.model.world import World
 
 __all__ = [
     "FORMATS",
     "Format",
     "load",
     "load_platform",
+    "load_world",
     "platform_from_dict",
     "platform_to_dict",
     "read_document",
+    "run_trace_events",
     "save",
     "save_platform",
     "trace_events",
@@ -37,6 +47,9 @@ __all__ = [
     "workflow_from_wfformat",
     "workflow_to_dict",
     "workflow_to_wfformat",
+    "world_from_dict",
+    "write_journal",
+    "write_run_trace",
     "write_trace",
 ]
 
@@ -103,9 +116,20 @@ def load_platform(source: Source) -> Platform:
         return platform_from_dict(source)
     path = _path(source)
     with in_file(path):
-        _check_platform_suffix(path)
+        _check_suffix(path, "platform")
         document = mapping(read_document(path))
         return platform_from_dict(document)  # type: ignore[arg-type]
+
+
+def load_world(source: Source) -> World:
+    """A simulated world from a YAML or JSON file, or from a plain document."""
+    if isinstance(source, Mapping):
+        return world_from_dict(source)
+    path = _path(source)
+    with in_file(path):
+        _check_suffix(path, "world")
+        document = mapping(read_document(path))
+        return world_from_dict(document)  # type: ignore[arg-type]
 
 
 def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -122,7 +146,7 @@ def save_platform(platform: Platform, path: str | os.PathLike[str]) -> None:
     """Write a platform as YAML or JSON, whole or not at all."""
     target = _path(path)
     with in_file(target):
-        _check_platform_suffix(target)
+        _check_suffix(target, "platform")
         dump = dump_json if target.suffix.lower() == ".json" else dump_yaml
         write_text(target, dump(platform_to_dict(platform)))
 
@@ -144,6 +168,6 @@ def _chosen(path: Path, name: str | None) -> Format:
     return suffixes[path.suffix.lower()]
 
 
-def _check_platform_suffix(path: Path) -> None:
+def _check_suffix(path: Path, kind: str) -> None:
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
-        raise InputError("a platform is a .yaml, .yml or .json file")
+        raise InputError(f"a {kind} is a .yaml, .yml or .json file")

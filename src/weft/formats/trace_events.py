@@ -1,4 +1,4 @@
-"""Trace events: a schedule for the viewers of Chrome and Perfetto.
+"""Trace events: a schedule or a run for the viewers of Chrome and Perfetto.
 
 A host is a process and a processor one of its threads; a transfer is an asynchronous event of the
 host it goes to, since transfers overlap.
@@ -12,26 +12,69 @@ from typing import Any
 
 import numpy as np
 
+from weft.arrays import FloatArray, IntArray
 from weft.files import write_text
-from weft.model import Schedule
+from weft.model import ENDS, Platform, Run, Schedule, Workflow
 
 MICROSECONDS = 1e6  # per second
 
 
 def trace_events(schedule: Schedule) -> dict[str, Any]:
-    """The content of a trace events file."""
-    events = _names(schedule) + _tasks(schedule) + _transfers(schedule)
-    return {"traceEvents": events, "displayTimeUnit": "ms"}
+    """The content of a trace events file of what is planned."""
+    tasks = np.arange(schedule.workflow.n_tasks, dtype=np.int32)
+    bars = _bars(
+        schedule.workflow,
+        schedule.platform,
+        tasks,
+        schedule.processor,
+        schedule.start,
+        schedule.finish,
+    )
+    return _content(_names(schedule.platform) + bars + _transfers(schedule))
+
+
+def run_trace_events(run: Run) -> dict[str, Any]:
+    """The content of a trace events file of what happened."""
+    log = run.attempts
+    bars = _bars(run.workflow, run.platform, log.task, log.processor, log.start, log.finish)
+    for bar, end in zip(bars, log.end.tolist(), strict=True):
+        bar["args"] = {"end": ENDS[end]}
+    asked = [
+        {
+            "ph": "i",
+            "s": "g",
+            "name": "new plan" if e.taken else "plan not taken",
+            "cat": "plan",
+            "pid": 0,
+            "tid": 0,
+            "ts": e.time * MICROSECONDS,
+            "args": {"reason": e.reason},
+        }
+        for e in run.evaluations
+    ]
+    return _content(_names(run.platform) + bars + _moved(run) + asked)
 
 
 def write_trace(schedule: Schedule, path: str | os.PathLike[str]) -> None:
-    """Write a trace events file."""
-    write_text(path, json.dumps(trace_events(schedule), ensure_ascii=False, allow_nan=False))
+    """Write a trace events file of a schedule."""
+    _write(trace_events(schedule), path)
 
 
-def _names(schedule: Schedule) -> list[dict[str, Any]]:
+def write_run_trace(run: Run, path: str | os.PathLike[str]) -> None:
+    """Write a trace events file of a run."""
+    _write(run_trace_events(run), path)
+
+
+def _write(content: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+
+def _content(events: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _names(platform: Platform) -> list[dict[str, Any]]:
     """Metadata: what the numbers of hosts and processors are called."""
-    platform = schedule.platform
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": host, "tid": 0, "args": {"name": name}}
         for host, name in enumerate(platform.host_names)
@@ -44,21 +87,29 @@ def _names(schedule: Schedule) -> list[dict[str, Any]]:
     return events
 
 
-def _tasks(schedule: Schedule) -> list[dict[str, Any]]:
-    hosts = schedule.platform.host.tolist()
-    start = (schedule.start * MICROSECONDS).tolist()
-    duration = ((schedule.finish - schedule.start) * MICROSECONDS).tolist()
+def _bars(
+    workflow: Workflow,
+    platform: Platform,
+    tasks: IntArray,
+    processors: IntArray,
+    start: FloatArray,
+    finish: FloatArray,
+) -> list[dict[str, Any]]:
+    """One event per time a task was run, or should be."""
+    hosts = platform.host.tolist()
+    begin = (start * MICROSECONDS).tolist()
+    duration = ((finish - start) * MICROSECONDS).tolist()
     return [
         {
             "ph": "X",
-            "name": schedule.workflow.task_names[task],
-            "cat": schedule.workflow.spec(task).category or "task",
+            "name": workflow.task_names[task],
+            "cat": workflow.spec(task).category or "task",
             "pid": hosts[processor],
             "tid": processor,
-            "ts": start[task],
-            "dur": duration[task],
+            "ts": begin[k],
+            "dur": duration[k],
         }
-        for task, processor in enumerate(schedule.processor.tolist())
+        for k, (task, processor) in enumerate(zip(tasks.tolist(), processors.tolist(), strict=True))
     ]
 
 
@@ -68,11 +119,7 @@ def _transfers(schedule: Schedule) -> list[dict[str, Any]]:
     items, producers, consumers = workflow.dependencies()
     source = platform.host[schedule.processor[producers]]
     target = platform.host[schedule.processor[consumers]]
-    sent = schedule.finish[producers]
-    size = workflow.item_size[items]
-    arrival = (
-        sent + platform.startup[source, target] + size * platform.time_per_unit[source, target]
-    )
+    arrival = schedule.arrivals(items, producers, consumers)
     events: list[dict[str, Any]] = []
     seen: set[tuple[int, int]] = set()
     for e in np.flatnonzero(source != target).tolist():
@@ -80,15 +127,46 @@ def _transfers(schedule: Schedule) -> list[dict[str, Any]]:
         if (item, host) in seen:
             continue
         seen.add((item, host))
-        common = {
-            "name": workflow.item_name(item),
-            "cat": "transfer",
-            "id": len(seen),
-            "pid": host,
-            "tid": int(schedule.processor[consumers[e]]),
-        }
-        about = {"from": platform.host_names[source[e]], "size": float(size[e])}
-        begin, end = (float(x) * MICROSECONDS for x in (sent[e], arrival[e]))
-        events.append({**common, "ph": "b", "ts": begin, "args": about})
-        events.append({**common, "ph": "e", "ts": end})
+        begin, end = float(schedule.finish[producers[e]]), float(arrival[e])
+        thread = int(schedule.processor[consumers[e]])
+        events += _transfer(
+            workflow, platform, len(seen), item, (int(source[e]), host), thread, (begin, end)
+        )
     return events
+
+
+def _moved(run: Run) -> list[dict[str, Any]]:
+    """Every transfer that arrived, beside the first processor of the host it went to."""
+    log = run.transfers
+    first = {host: p for p, host in reversed(list(enumerate(run.platform.host.tolist())))}
+    events: list[dict[str, Any]] = []
+    for k in np.flatnonzero(np.isfinite(log.arrival)).tolist():
+        hosts = (int(log.source[k]), int(log.target[k]))
+        times = (float(log.sent[k]), float(log.arrival[k]))
+        item, thread = int(log.item[k]), first[hosts[1]]
+        events += _transfer(run.workflow, run.platform, k + 1, item, hosts, thread, times)
+    return events
+
+
+def _transfer(
+    workflow: Workflow,
+    platform: Platform,
+    number: int,
+    item: int,
+    hosts: tuple[int, int],
+    thread: int,
+    times: tuple[float, float],
+) -> list[dict[str, Any]]:
+    """The beginning and the end of a transfer, as a pair of asynchronous events."""
+    common = {
+        "name": workflow.item_name(item),
+        "cat": "transfer",
+        "id": number,
+        "pid": hosts[1],
+        "tid": thread,
+    }
+    about = {"from": platform.host_names[hosts[0]], "size": float(workflow.item_size[item])}
+    return [
+        {**common, "ph": "b", "ts": times[0] * MICROSECONDS, "args": about},
+        {**common, "ph": "e", "ts": times[1] * MICROSECONDS},
+    ]

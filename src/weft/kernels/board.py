@@ -23,8 +23,8 @@ START, SEND, CANCEL, DROP = 0, 1, 2, 3
 NOTHING, LATE, CHANGED, ROOM = 0, 1, 2, 3
 
 # places in `counts`
-N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND = 0, 1, 2, 3, 4, 5
-COUNTS = 6
+N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND, N_READY, IN_LINE = range(8)
+COUNTS = 8
 
 ByteArray = npt.NDArray[int8]
 CountArray = npt.NDArray[int64]
@@ -37,6 +37,8 @@ class Board(NamedTuple):
     n_tasks: int
     n_processors: int
     n_hosts: int
+    just_in_time: bool  # else every task has its place in a plan
+    first_come: bool  # just in time: first ready, first served
     burst: int  # the most commands that one event can give rise to, but for drops
     order: IntArray
     in_ptr: IntArray
@@ -57,6 +59,10 @@ class Board(NamedTuple):
     missing: IntArray  # inputs that are not yet on that processor's host
     attempt: IntArray  # the latest attempt, -1: none
     latest: FloatArray  # the watch: a start later than this is first shown to the policy
+    line: IntArray  # just in time: the task's place in line
+    unmade: IntArray  # inputs whose producers are not done
+    ready: IntArray  # a heap of the ready tasks, first in line first
+    estimate: FloatArray  # expected cost, tasks x processors, flat
     # processors
     present: BoolArray
     running: IntArray  # attempt, -1: idle

@@ -77,9 +77,13 @@ def perform(board: Board, world: World) -> None:
 
 
 def has_room(board: Board, world: World) -> bool:
-    """Whether the logs and the heap can take whatever one event may bring."""
+    """Whether the logs and the heap can take whatever one event may bring.
+
+    A loss can make all that is under way be sent again.
+    """
+    burst = board.burst + world.counts[UNDER_WAY]
     return bool(
         board.counts[N_ATTEMPTS] + board.burst <= len(board.attempt_task)
-        and board.counts[N_TRANSFERS] + board.burst <= len(board.transfer_item)
-        and world.counts[N_HEAP] + world.counts[UNDER_WAY] + board.burst <= len(world.heap_time)
+        and board.counts[N_TRANSFERS] + burst <= len(board.transfer_item)
+        and world.counts[N_HEAP] + world.counts[UNDER_WAY] + burst <= len(world.heap_time)
     )

@@ -28,6 +28,7 @@ from weft.kernels.board import (
     N_ATTEMPTS,
     N_COMMANDS,
     N_DONE,
+    N_READY,
     N_REWOUND,
     N_TRANSFERS,
     OPEN,
@@ -40,6 +41,7 @@ from weft.kernels.board import (
     WAITING,
     Board,
 )
+from weft.kernels.just_in_time import fastest_idle, next_in_line, producer_done, stand_in_line
 
 
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
@@ -52,20 +54,22 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
         return finish_attempt(board, which), False
     if kind == ITEM_ARRIVED:
         return item_arrived(board, which), False
-    if kind == TASK_FAILED:
-        end_attempt(board, which, FAILED)
-        return -1, True
-    if kind == JOINED:
-        board.present[which] = True
-        return -1, True
-    if kind == GONE:
-        processor_gone(board, which)
-        return -1, True
     if kind == AVAILABILITY:
         availability_changed(board, which, value)
-    elif kind == BANDWIDTH:
+        return -1, False
+    if kind == BANDWIDTH:
         bandwidth_changed(board, which, value)
-    return -1, False
+        return -1, False
+    if kind == TASK_FAILED:
+        end_attempt(board, which, FAILED)
+    elif kind == JOINED:
+        board.present[which] = True
+    elif kind == GONE:
+        processor_gone(board, which)
+    if board.just_in_time:
+        stand_in_line(board)
+        hand_out(board)
+    return -1, True
 
 
 def availability_changed(board: Board, p: int, value: float) -> None:
@@ -111,7 +115,27 @@ def finish_attempt(board: Board, attempt: int) -> int:
                     late = dispatch(board, board.on[consumer])
             elif board.held[item * board.n_hosts + there] == ABSENT:
                 send(board, item, here, there)
+    if board.just_in_time:
+        producer_done(board, task)
+        hand_out(board)
+        return -1
     return late if late >= 0 else dispatch(board, p)
+
+
+def hand_out(board: Board) -> None:
+    """Just in time: give ready tasks to idle processors, in the order of the line."""
+    while board.counts[N_READY] > 0:
+        task = board.ready[0]
+        p = fastest_idle(board, task)
+        if p < 0:
+            return
+        next_in_line(board)
+        board.on[task] = p
+        board.queue[p] = task  # a queue of one
+        board.queue_at[p] = p
+        board.queue_end[p] = p + 1
+        gather(board, task)
+        dispatch(board, p)
 
 
 def item_arrived(board: Board, transfer: int) -> int:
@@ -216,6 +240,8 @@ def cancel(board: Board, task: int) -> None:
 def processor_gone(board: Board, p: int) -> None:
     """A processor left or died: its attempt ends; with its host's last one the host's items go."""
     board.present[p] = False
+    for k in range(board.queue_at[p], board.queue_end[p]):
+        board.on[board.queue[k]] = -1
     board.queue_at[p] = board.queue_end[p]
     if board.running[p] >= 0:
         end_attempt(board, board.running[p], FAILED)
@@ -224,6 +250,10 @@ def processor_gone(board: Board, p: int) -> None:
             return
     host_gone(board, board.host[p])
     rewind_lost(board)
+    for k in range(board.n_tasks):
+        task = board.order[k]
+        if board.status[task] == WAITING and board.on[task] >= 0:
+            gather(board, task)  # what was cut is sent again from where there is a copy
 
 
 def host_gone(board: Board, host: int) -> None:
@@ -287,6 +317,8 @@ def install_plan(
         board.queue[k] = queue[k]
     for k in range(board.n_tasks):
         task = board.order[k]
+        if board.status[task] == RUNNING and board.attempt_on[board.attempt[task]] != on[task]:
+            cancel(board, task)  # it migrates
         if board.status[task] == WAITING:
             board.on[task] = on[task]
             gather(board, task)
@@ -303,5 +335,7 @@ def gather(board: Board, task: int) -> None:
             continue
         missing += 1
         if board.status[producer] == DONE and board.held[item * board.n_hosts + there] == ABSENT:
-            send(board, item, holder(board, item), there)
+            source = holder(board, item)
+            if source >= 0:
+                send(board, item, source, there)
     board.missing[task] = missing

@@ -1,0 +1,123 @@
+"""The simulated world: durations, availability, bandwidth and failures, from YAML and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from weft.errors import InputError
+from weft.formats.fields import (
+    check_fields,
+    divisor,
+    mapping,
+    name,
+    number,
+    sequence,
+    shown,
+    wrong,
+)
+from weft.model.world import Trace, World
+
+FIELDS = ("durations", "availability", "bandwidth", "failures")
+
+
+def world_from_dict(content: Mapping[str, object]) -> World:
+    """A world from the content of a file; names are checked when it meets a workflow."""
+    document = mapping(content)
+    if "tasks" in document or "workflow" in document:
+        raise InputError("this is a workflow, not a world")
+    if "processors" in document:
+        raise InputError("this is a platform, not a world")
+    check_fields(document, FIELDS)
+    return World(
+        durations={
+            task: _factor(value, "durations", task)
+            for task, value in _entries(document, "durations").items()
+        },
+        availability={
+            processor: _shares(value, "availability", processor)
+            for processor, value in _entries(document, "availability").items()
+        },
+        bandwidth=_bandwidth(document.get("bandwidth")),
+        failures={
+            processor: _times(value, "failures", processor)
+            for processor, value in _entries(document, "failures").items()
+        },
+    )
+
+
+def _entries(document: Mapping[object, object], section: str) -> dict[str, object]:
+    """The entries of a section by their names, each given once."""
+    entries: dict[str, object] = {}
+    given = document.get(section)
+    for key, value in mapping({} if given is None else given, section).items():
+        entry = name(key, section)
+        if entry in entries:
+            raise wrong(f"{shown(entry)} is given twice", section)
+        entries[entry] = value
+    return entries
+
+
+def _factor(value: object, *place: str | int) -> float:
+    factor = divisor(number(value, *place), *place)
+    if factor == 0:
+        raise wrong("the factor must be more than 0", *place)
+    return factor
+
+
+def _shares(value: object, *place: str | int) -> Trace:
+    trace = _trace(value, *place)
+    for i, (_, share) in enumerate(trace):
+        if share > 1:
+            raise wrong(f"an availability is from 0 to 1, not {share:g}", *place, i)
+    return trace
+
+
+def _bandwidth(section: object) -> dict[tuple[str, str], Trace]:
+    """Traces by pair of hosts, each pair once."""
+    traces: dict[tuple[str, str], Trace] = {}
+    for i, entry in enumerate(sequence([] if section is None else section, "bandwidth")):
+        parts = sequence(entry, "bandwidth", i)
+        if len(parts) != 3:
+            problem = f"expected [host, host, [[time, factor], ...]], not {shown(entry)}"
+            raise wrong(problem, "bandwidth", i)
+        a, b = (name(part, "bandwidth", i) for part in parts[:2])
+        if a == b:
+            problem = f"both ends are the host {shown(a)}; inside a host a transfer takes no time"
+            raise wrong(problem, "bandwidth", i)
+        if (a, b) in traces or (b, a) in traces:
+            raise wrong(f"the link of {shown(a)} and {shown(b)} is given twice", "bandwidth", i)
+        traces[a, b] = _trace(parts[2], "bandwidth", i)
+    return traces
+
+
+def _trace(value: object, *place: str | int) -> Trace:
+    """Pairs of a time and what holds from then on, the times ascending."""
+    trace: list[tuple[float, float]] = []
+    for i, entry in enumerate(sequence(value, *place)):
+        pair = sequence(entry, *place, i)
+        if len(pair) != 2:
+            raise wrong(f"expected [time, value], not {shown(entry)}", *place, i)
+        time = number(pair[0], *place, i)
+        if trace and time <= trace[-1][0]:
+            raise wrong(_not_ascending(time, trace[-1][0]), *place, i)
+        trace.append((time, divisor(number(pair[1], *place, i), *place, i)))
+    return tuple(trace)
+
+
+def _times(value: object, *place: str | int) -> tuple[float, ...]:
+    """When a processor dies, or a list: dies, is back, dies again."""
+    if not isinstance(value, list | tuple):
+        return (number(value, *place),)
+    times: list[float] = []
+    for i, entry in enumerate(value):
+        time = number(entry, *place, i)
+        if times and time <= times[-1]:
+            raise wrong(_not_ascending(time, times[-1]), *place, i)
+        times.append(time)
+    if not times:
+        raise wrong("expected a time, or [dies, back, ...], not an empty list", *place)
+    return tuple(times)
+
+
+def _not_ascending(time: float, before: float) -> str:
+    return f"the times must ascend, but {time:g} comes after {before:g}"

@@ -1,0 +1,79 @@
+"""Just-in-time dispatch: a processor that is idle gets the ready task that is first in line.
+
+Nothing is planned ahead. A task is ready once all its producers are done; its inputs begin to
+move only when its processor is chosen, and the processor waits for them.
+"""
+
+from __future__ import annotations
+
+from weft.kernels.board import DONE, IN_LINE, N_READY, WAITING, Board
+
+
+def stand_in_line(board: Board) -> None:
+    """Count for every waiting task what its producers have yet to make; line up the ready ones."""
+    board.counts[N_READY] = 0
+    for k in range(board.n_tasks):
+        task = board.order[k]
+        if board.status[task] != WAITING or board.on[task] >= 0:
+            continue
+        board.unmade[task] = 0
+        for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
+            producer = board.item_producer[board.in_item[e]]
+            if producer >= 0 and board.status[producer] != DONE:
+                board.unmade[task] += 1
+        if board.unmade[task] == 0:
+            get_ready(board, task)
+
+
+def producer_done(board: Board, task: int) -> None:
+    """A task is done: its consumers lack one thing less each."""
+    for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
+        item = board.out_item[o]
+        for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
+            consumer = board.use_task[u]
+            if board.status[consumer] == WAITING and board.on[consumer] < 0:
+                board.unmade[consumer] -= 1
+                if board.unmade[consumer] == 0:
+                    get_ready(board, consumer)
+
+
+def get_ready(board: Board, task: int) -> None:
+    """Put a task into the heap of ready ones; without an order of its own it stands at the end."""
+    if board.first_come:
+        board.line[task] = board.counts[IN_LINE]
+        board.counts[IN_LINE] += 1
+    at = board.counts[N_READY]
+    board.counts[N_READY] += 1
+    while at > 0 and board.line[board.ready[(at - 1) // 2]] > board.line[task]:
+        board.ready[at] = board.ready[(at - 1) // 2]
+        at = (at - 1) // 2
+    board.ready[at] = task
+
+
+def next_in_line(board: Board) -> int:
+    """Take the first task out of the heap."""
+    first = board.ready[0]
+    board.counts[N_READY] -= 1
+    last = board.counts[N_READY]
+    task = board.ready[last]
+    at, below = 0, 1
+    while below < last:
+        if below + 1 < last and board.line[board.ready[below + 1]] < board.line[board.ready[below]]:
+            below += 1
+        if board.line[task] <= board.line[board.ready[below]]:
+            break
+        board.ready[at] = board.ready[below]
+        at, below = below, 2 * below + 1
+    board.ready[at] = task
+    return int(first)
+
+
+def fastest_idle(board: Board, task: int) -> int:
+    """The idle processor on which the task is expected to take least; -1: all have work."""
+    best = -1
+    for p in range(board.n_processors):
+        free = board.present[p] and board.running[p] < 0 and board.queue_at[p] >= board.queue_end[p]
+        row = task * board.n_processors
+        if free and (best < 0 or board.estimate[row + p] < board.estimate[row + best]):
+            best = p
+    return best

@@ -1,0 +1,21 @@
+"""A world as a file gives it: how a simulated run departs from the estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Trace = tuple[tuple[float, float], ...]  # (time, value): the value from that time on
+
+
+@dataclass(frozen=True)
+class World:
+    """Names, not indices: they are looked up when the workflow and the platform are known.
+
+    The times of a processor's failures alternate: it dies, is back, dies again.
+    """
+
+    durations: Mapping[str, float] = field(default_factory=dict)  # actual = factor x estimate
+    availability: Mapping[str, Trace] = field(default_factory=dict)  # by processor, 0 to 1
+    bandwidth: Mapping[tuple[str, str], Trace] = field(default_factory=dict)  # factors, both ways
+    failures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
