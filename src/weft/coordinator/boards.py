@@ -122,14 +122,6 @@ def waiting(board: Board) -> BoolArray:
     return mask
 
 
-def sends_of_a_plan(board: Board) -> int:
-    """The most transfers that a new plan can begin: inputs of waiting tasks that are made."""
-    producers = board.item_producer[board.in_item]
-    made = (producers >= 0) & (board.status[producers] == b.DONE)
-    of_waiting = np.repeat(waiting(board), np.diff(board.in_ptr))
-    return int(np.count_nonzero(made & of_waiting))
-
-
 def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimates) -> Situation:
     """What is known now, for a planner or a policy."""
     holds = np.empty(int(board.counts[b.N_ATTEMPTS]), dtype=np.int32)

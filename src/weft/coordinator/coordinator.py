@@ -12,7 +12,6 @@ from weft.coordinator.boards import (
     empty_board,
     read_situation,
     room_for,
-    sends_of_a_plan,
     waiting,
 )
 from weft.errors import WeftError
@@ -32,6 +31,9 @@ from weft.model.events import (
     SendItem,
     StartTask,
 )
+
+
+STRANDED = "tasks without a processor"
 
 
 class IllegalEventError(WeftError):
@@ -59,9 +61,14 @@ class Coordinator:
         self._situation: Situation | None = None
 
     @property
+    def n_done(self) -> int:
+        """How many tasks are done."""
+        return int(self.board.counts[b.N_DONE])
+
+    @property
     def done(self) -> bool:
         """Whether every task is done."""
-        return bool(self.board.counts[b.N_DONE] == self.workflow.n_tasks)
+        return self.n_done == self.workflow.n_tasks
 
     @property
     def now(self) -> float:
@@ -112,9 +119,9 @@ class Coordinator:
         if self.policy is None:
             return None
         while late >= 0 or change is not None:
-            if self.stranded():
+            if change is not None and self.stranded():
                 if self.board.present.any():
-                    self.asked = Replan(self.version, self.now, "tasks without a processor")
+                    self.asked = Replan(self.version, self.now, STRANDED)
                 return self.asked
             notice = Notice(late_task=late) if late >= 0 else Notice(event=change)  # type: ignore[arg-type]
             assert self.plan is not None
@@ -122,7 +129,8 @@ class Coordinator:
                 reason = self._reason(notice)
                 self.asked = Replan(self.version, self.now, reason)
                 return self.asked
-            self.board.counts[b.GRACE] = 1  # then let it start late
+            if late >= 0:
+                self.board.counts[b.GRACE] = 1  # then let it start late
             late, change = self.resume(), None
         return None
 
@@ -141,7 +149,7 @@ class Coordinator:
         if asked is None or new.version != self.version or self.policy is None:
             return -1
         self.asked = None
-        forced = self.plan is None or self.stranded()
+        forced = self.plan is None or asked.reason == STRANDED
         taken = forced or self.policy.accept(new.schedule, self.plan, self.situation())  # type: ignore[arg-type]
         makespan = new.schedule.makespan
         self.evaluations.append(Evaluation(self.now, asked.reason, forced, taken, makespan))
@@ -151,7 +159,8 @@ class Coordinator:
         return self.resume()
 
     def _install(self, schedule: Schedule, watch: Watch) -> None:
-        board = self.board = room_for(self.board, sends_of_a_plan(self.board))
+        most = len(self.board.in_item) if self.n_done else 0  # every input sent anew
+        board = self.board = room_for(self.board, most)
         board.latest[:] = watch.latest_start
         moves = waiting(board)
         running = board.attempt_task[board.running[board.running >= 0]]

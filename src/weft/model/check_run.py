@@ -555,7 +555,8 @@ class _Following:
         ]
         if self.estimates is not None:
             fresh = np.ones(len(names), dtype=np.bool_)
-            fresh[begun[~lost]] = False
+            fresh[begun[~lost | kept]] = False
+            fresh[a.task[a.start == now]] = False  # begun just before, or just after
             violations += self._estimated(plan, np.flatnonzero(fresh), now)
         return violations
 

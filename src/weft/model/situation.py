@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -101,6 +102,10 @@ class Situation:
 
     def expected_finish(self) -> FloatArray:
         """When each attempt finished, or should: an overdue one is expected to finish now."""
+        return self._expected_finish
+
+    @cached_property
+    def _expected_finish(self) -> FloatArray:
         a = self.attempts
         assert a.worked is not None
         assert a.since is not None
