@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft.api import load, load_platform, plan
+    from weft.api import load, load_platform, plan, simulate
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
-    from weft.model import Platform, Schedule, Workflow, check_schedule
+    from weft.experiments.comparison import compare
+    from weft.model import Platform, Run, Schedule, Workflow, check_schedule
 
 __version__ = "0.1.0"
 
@@ -23,11 +24,14 @@ _HOMES = {
     "load": "weft.api",
     "load_platform": "weft.api",
     "plan": "weft.api",
+    "simulate": "weft.api",
+    "compare": "weft.experiments.comparison",
     "InputError": "weft.errors",
     "InvalidScheduleError": "weft.errors",
     "PlanningError": "weft.errors",
     "WeftError": "weft.errors",
     "Platform": "weft.model",
+    "Run": "weft.model",
     "Schedule": "weft.model",
     "Workflow": "weft.model",
     "check_schedule": "weft.model",
@@ -37,13 +41,16 @@ __all__ = [
     "InvalidScheduleError",
     "PlanningError",
     "Platform",
+    "Run",
     "Schedule",
     "WeftError",
     "Workflow",
     "check_schedule",
+    "compare",
     "load",
     "load_platform",
     "plan",
+    "simulate",
 ]
 
 

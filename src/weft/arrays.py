@@ -15,6 +15,10 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 def frozen(values: Any, dtype: type) -> Any:
     """A read-only contiguous array of the values; shares memory where it can."""
+    if type(values) is np.ndarray and values.dtype == dtype:
+        flags = values.flags
+        if flags.c_contiguous and not flags.writeable:
+            return values
     array: npt.NDArray[Any] = np.ascontiguousarray(values, dtype=dtype)
     if array is values or array.base is not None:
         array = array.view()

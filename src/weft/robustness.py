@@ -15,11 +15,11 @@ ROUNDING = 1e-9  # of the makespan: a delay below it is none
 def slack_and_spare(schedule: Schedule) -> tuple[FloatArray, FloatArray]:
     """Slack and MinSpare of every task (Zhao, Sakellariou, section 2)."""
     wf, pf = schedule.workflow, schedule.platform
-    everyone = np.ones(wf.n_tasks, dtype=np.bool_)
-    _, queue = schedule.queues(everyone)
+    pointers, queue = schedule.queue
     following = np.full(wf.n_tasks, -1, dtype=np.int32)
-    same = schedule.processor[queue[:-1]] == schedule.processor[queue[1:]]
-    following[queue[:-1][same]] = queue[1:][same]
+    following[queue[:-1]] = queue[1:]
+    ends = pointers[1:]
+    following[queue[ends[ends > pointers[:-1]] - 1]] = -1  # nothing follows the last of a row
     kernel = compiled(spare_times) if pays(4 * len(wf.use_task)) else spare_times
     return kernel(
         schedule.in_time,

@@ -157,8 +157,8 @@ def _record(progress: Progress, executor: SimulatedExecutor, strategy: str) -> R
 
 
 def _stuck(coordinator: Coordinator) -> StuckError:
-    left = coordinator.workflow.n_tasks - int(coordinator.board.counts[b.N_DONE])
+    left = coordinator.workflow.n_tasks - coordinator.n_done
     return StuckError(
         f"at {coordinator.now:g} nothing can happen any more, and {left} tasks are not done: "
-        "no processor is left that could run them"
+        "the processors they need are gone or stand still"
     )

@@ -16,7 +16,8 @@ def fcp(situation: Situation) -> dict[int, Placement]:
     order = by_rank(board, rank_u(situation))
     while ready := set(board.ready()):
         task = next(t for t in order if t in ready)
-        candidates = {min(board.usable, key=board.free)} | enabling(board, task)
+        first = min(board.free(p) for p in board.usable)
+        candidates = {p for p in board.usable if board.free(p) == first} | enabling(board, task)
         if all(board.finish(task, p, insertion=False) == inf for p in candidates):
             candidates = set(board.usable)
         board.place_earliest(task, sorted(candidates), insertion=False)

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray
+from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.charts.transfers import Arrivals, arrivals_of
 from weft.model import Schedule
 
@@ -58,35 +58,43 @@ def chain(spans: Spans, arrivals: Arrivals) -> list[Step]:
 
     From the task that finishes last (ties: the latest start, then the topologically last) back
     through what bound its start, until a task bound by no other. An input goes before the
-    processor, and the producer with the smallest index before its like.
+    processor, and the producer with the smallest index before its like. An input that was sent
+    only some time after it was made did not bind: what it was sent after did.
     """
     if len(spans.start) == 0:
         return []
     slop = TOLERANCE * max(1.0, float(spans.finish.max()))
-    by_data, items = _bound_by_data(spans, arrivals, slop)
-    by_processor = _bound_by_processor(spans, slop)
+    # An arrival after the start held nothing back: the task read a copy that was there before.
+    binding = np.abs(spans.start[arrivals.consumer] - arrivals.arrival) <= slop
+    prompt = arrivals.sent <= spans.finish[arrivals.producer] + slop
+    late = binding & ~prompt
+    begun = spans.start.copy()  # when the start was decided: before the transfers, if they waited
+    np.minimum.at(begun, arrivals.consumer[late], arrivals.sent[late])
+    sent_after = np.abs(spans.finish[arrivals.producer] - begun[arrivals.consumer]) <= slop
+    bounds = (
+        (Bound.DATA, *_by_data(arrivals, (binding & prompt) | sent_after, len(begun))),
+        (Bound.PROCESSOR, _by_processor(spans, begun, slop), None),
+        (Bound.DATA, *_by_data(arrivals, late, len(begun))),
+    )
     task = int(np.lexsort((spans.position, spans.start, spans.finish))[-1])
     steps: list[Step] = []
     # Within the tolerance, tasks of no duration could seem to wait for each other in a ring.
     seen = {task}
     while task != NOBODY:
         step, before = Step(task, Bound.NOTHING), NOBODY
-        if by_data[task] != NOBODY and by_data[task] not in seen:
-            step, before = Step(task, Bound.DATA, items[task]), by_data[task]
-        elif by_processor[task] != NOBODY and by_processor[task] not in seen:
-            step, before = Step(task, Bound.PROCESSOR), by_processor[task]
+        for bound, by, items in bounds:
+            if by[task] != NOBODY and by[task] not in seen:
+                step, before = Step(task, bound, items[task] if items else None), by[task]
+                break
         steps.append(step)
         seen.add(before)
         task = before
     return steps[::-1]
 
 
-def _bound_by_data(spans: Spans, arrivals: Arrivals, slop: float) -> tuple[list[int], list[int]]:
-    """Per task: the producer whose item arrived just at its start, and the item."""
-    n = len(spans.start)
-    # An arrival after the start held nothing back: the task read a copy that was there before.
-    wait = np.abs(spans.start[arrivals.consumer] - arrivals.arrival)
-    binding = np.flatnonzero(wait <= slop)
+def _by_data(arrivals: Arrivals, which: BoolArray, n: int) -> tuple[list[int], list[int]]:
+    """Per task: the producer of the first of these arrivals, and the item."""
+    binding = np.flatnonzero(which)
     keys = (arrivals.item[binding], arrivals.producer[binding], arrivals.consumer[binding])
     binding = binding[np.lexsort(keys)]
     consumers, first = np.unique(arrivals.consumer[binding], return_index=True)
@@ -97,13 +105,13 @@ def _bound_by_data(spans: Spans, arrivals: Arrivals, slop: float) -> tuple[list[
     return producer.tolist(), item.tolist()
 
 
-def _bound_by_processor(spans: Spans, slop: float) -> list[int]:
-    """Per task: the one before it on its processor, if it finished just at the start."""
+def _by_processor(spans: Spans, begun: FloatArray, slop: float) -> list[int]:
+    """Per task: the one before it on its processor, if it finished just when it was begun."""
     s = spans
     order = np.lexsort((s.position, s.finish, s.start, s.processor))
     first, second = order[:-1], order[1:]
     binds = s.processor[first] == s.processor[second]
-    binds &= np.abs(s.start[second] - s.finish[first]) <= slop
+    binds &= np.abs(begun[second] - s.finish[first]) <= slop
     before = np.full(len(s.start), NOBODY, dtype=np.int32)
     before[second[binds]] = first[binds]
     return before.tolist()

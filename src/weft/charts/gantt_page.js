@@ -229,7 +229,8 @@ if (chart.categories.length > 1) {
 }
 for (const lane of lanes) if (lane.meant) explain(lane.name, chart.palette[0], PALE);
 if (chart.moments.length > 0) {
-  explain("new plan", "linear-gradient(90deg, transparent 40%, var(--moment) 40% 60%, transparent 60%)");
+  const line = "transparent 40%, var(--moment) 40% 60%, transparent 60%";
+  explain("new plan", `linear-gradient(90deg, ${line})`);
 }
 const theme = matchMedia("(prefers-color-scheme: dark)");
 theme.addEventListener("change", () => { readLook(); redraw(); });

@@ -6,10 +6,11 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray
+from weft.arrays import IntArray
 from weft.charts.build import rows_in_order
 from weft.charts.chart import OUTSIDE, Bars, Chart, Inputs, Lane, Row, unit_for
 from weft.charts.colours import LOST, PALETTE, categories_of
@@ -23,12 +24,11 @@ FINISHED = tuple(ENDS.index(end) for end in ("finished", "rewound"))
 
 
 def run_chart_of(run: Run) -> Chart:
-    """The chart of a run: bar i is task i as first planned; then come the attempts."""
-    plan, log = run.plans[0], run.attempts
-    n, end = run.workflow.n_tasks, max(run.plans[0].makespan, run.makespan)
+    """The chart of a run: each task as first planned, if it was; then the attempts."""
+    log, planned = run.attempts, run.plans[:1]
+    end = max(run.makespan, *(plan.makespan for plan in planned)) if planned else run.makespan
+    first = run.workflow.n_tasks * len(planned)  # the bar of the first attempt
     order = rows_in_order(run.platform)
-    row_of = np.empty(len(order), dtype=np.int32)
-    row_of[order] = np.arange(len(order), dtype=np.int32)
     names, colours, category = _categories(run)
     read = _reads(run)
     spans = Spans(log.processor, log.start, log.finish, np.arange(len(log.task), dtype=np.int32))
@@ -39,29 +39,37 @@ def run_chart_of(run: Run) -> Chart:
         unit=unit_for(end),
         end=end,
         rows=_rows(run, order, end),
-        lanes=LANES,
+        lanes=LANES if planned else (Lane(),),
         categories=names,
         colours=colours,
-        bars=Bars(
-            name=run.workflow.task_names
-            + tuple(run.workflow.task_names[task] for task in log.task.tolist()),
-            row=row_of[np.concatenate([plan.processor, log.processor])],
-            lane=np.repeat(np.array([0, 1], dtype=np.int32), [n, len(log.task)]),
-            start=np.concatenate([plan.start, log.start]),
-            finish=np.concatenate([plan.finish, log.finish]),
-            category=category,
-        ),
-        inputs=read.inputs(run, n),
-        critical=tuple(n + step.task for step in steps),
+        bars=_bars(run, order, category),
+        inputs=read.inputs(run, first),
+        critical=tuple(first + step.task for step in steps),
         bound=tuple(step.bound.value for step in steps),
         moments=tuple(e.time for e in run.evaluations if e.taken),
     )
 
 
+def _bars(run: Run, order: IntArray, category: IntArray) -> Bars:
+    log, planned, names = run.attempts, run.plans[:1], run.workflow.task_names
+    row_of = np.empty(len(order), dtype=np.int32)
+    row_of[order] = np.arange(len(order), dtype=np.int32)
+    counts = [len(names)] * len(planned) + [len(log.task)]
+    return Bars(
+        name=names * len(planned) + tuple(names[task] for task in log.task.tolist()),
+        row=row_of[np.concatenate([*(plan.processor for plan in planned), log.processor])],
+        lane=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        start=np.concatenate([*(plan.start for plan in planned), log.start]),
+        finish=np.concatenate([*(plan.finish for plan in planned), log.finish]),
+        category=category,
+    )
+
+
 def _categories(run: Run) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
-    """Names, colours, and each bar's; attempts that came to nothing have categories of their own."""
-    plan, log = run.plans[0], run.attempts
-    names, of_task = categories_of(run.workflow, plan.finish - plan.start)
+    """Names, colours, and each bar's; attempts that came to nothing have their own."""
+    log, n = run.attempts, run.workflow.n_tasks
+    weight = np.bincount(log.task, weights=log.finish - log.start, minlength=n)
+    names, of_task = categories_of(run.workflow, weight.astype(np.float64))
     colours = PALETTE[: len(names)]
     of_attempt = of_task[log.task]
     ends = [end for end in LOST if np.any(log.end == ENDS.index(end))]
@@ -70,22 +78,24 @@ def _categories(run: Run) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
     for end in ends:
         of_attempt[log.end == ENDS.index(end)] = len(names)
         names, colours = (*names, end), (*colours, LOST[end])
-    return names, colours, np.concatenate([of_task, of_attempt])
+    return names, colours, np.concatenate([*(of_task for _ in run.plans[:1]), of_attempt])
 
 
 def _facts(run: Run) -> tuple[str, ...]:
-    planned, actual = run.plans[0].makespan, run.makespan
-    unit = unit_for(max(planned, actual))
-    change = f", {actual / planned - 1:+.1%}" if planned > 0 else ""
+    unit, against = unit_for(run.makespan), ""
+    for plan in run.plans[:1]:
+        change = f", {run.makespan / plan.makespan - 1:+.1%}" if plan.makespan > 0 else ""
+        against = f" (planned {unit.format(plan.makespan)}{change})"
     lost = int(np.count_nonzero(run.attempts.end == ENDS.index("failed")))
     facts = [
-        f"makespan {unit.format(actual)} (planned {unit.format(planned)}{change})",
+        f"makespan {unit.format(run.makespan)}{against}",
         f"cost {run.cost:.6g}",
-        f"{run.replans} new plans of {run.considered} considered",
+        f"new plans: {run.replans} of {run.considered} considered",
         f"{run.workflow.n_tasks:,} tasks on {run.platform.n_processors:,} processors",
     ]
-    facts += [f"{lost} attempts failed"] if lost else []
-    return (*facts, *([f"{run.rewound} tasks computed again"] if run.rewound else []))
+    facts += [f"failed attempts: {lost}"] if lost else []
+    facts += [f"computed again: {run.rewound}"] if run.rewound else []
+    return tuple(facts)
 
 
 def presence(run: Run, until: float) -> list[list[tuple[float, float]]]:
@@ -128,7 +138,7 @@ def _row(
         begin=min(there[0][0], end) if there else end,
         end=min(there[-1][1], end) if there else end,
         utilisation=busy / seconds if seconds > 0 else 0.0,
-        away=tuple((a[1], b[0]) for a, b in zip(there[:-1], there[1:], strict=True)),
+        away=tuple((a[1], b[0]) for a, b in pairwise(there)),
     )
 
 
@@ -157,14 +167,14 @@ class _Reads:
     def inner(self) -> Arrivals:
         """Those that an attempt made, for the critical path."""
         made = np.flatnonzero(np.array(self.source, dtype=np.int32) != OUTSIDE)
-        columns = [
-            np.array(column, dtype=np.int32)[made]
-            for column in (self.item, self.source, self.target)
-        ]
-        times: list[FloatArray] = [
-            np.array(column, dtype=np.float64)[made] for column in (self.sent, self.arrival)
-        ]
-        return Arrivals(*columns, *times, np.array(self.shown, dtype=np.bool_)[made])
+        return Arrivals(
+            item=np.array(self.item, dtype=np.int32)[made],
+            producer=np.array(self.source, dtype=np.int32)[made],
+            consumer=np.array(self.target, dtype=np.int32)[made],
+            sent=np.array(self.sent, dtype=np.float64)[made],
+            arrival=np.array(self.arrival, dtype=np.float64)[made],
+            moves=np.array(self.shown, dtype=np.bool_)[made],
+        )
 
     def inputs(self, run: Run, first: int) -> Inputs:
         """As the chart holds them; the attempts' bars begin at `first`."""

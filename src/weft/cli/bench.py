@@ -120,6 +120,56 @@ def plan(
     )  # fmt: skip
 
 
+@app.command()
+def simulate(
+    million: Annotated[
+        bool, typer.Option("--million", help="Also one run of 1,000,000 tasks on 8 processors.")
+    ] = False,
+    runs: Annotated[int, typer.Option(min=1, help="Seeds for each strategy.")] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """Simulated tasks per second, runs per second, and replanning in mid-run.
+
+    Example: `weft bench simulate --million`
+    """
+    from weft.experiments import simulate_speed
+    from weft.experiments.plan_speed import peak_gigabytes
+
+    fixed = [simulate_speed.fixed_plan(n, 8) for n in (1_000, 10_000, 100_000)]
+    many = [simulate_speed.selective(s, runs) for s in ("static", "slack", "spare")]
+    middle = simulate_speed.mid_run()
+    fixed += [simulate_speed.fixed_plan(1_000_000, 8, repeats=1)] if million else []
+    peak = peak_gigabytes()
+    if as_json:
+        figures: dict[str, Any] = {"fixed": fixed, "many": many, "mid_run": [middle]}
+        rows = {k: [asdict(x) for x in v] for k, v in figures.items()}
+        print(json.dumps({**rows, "peak_gigabytes": peak}, indent=1))
+        return
+    print("A fixed plan, simulated in one process")
+    _table(
+        ["tasks", "processors", "edges", "ms", "tasks/s"],
+        [
+            [f"{x.tasks:,}", x.processors, f"{x.edges:,}", f"{1000 * x.seconds:,.1f}",
+             f"{x.tasks_per_second:,.0f}"]
+            for x in fixed
+        ],
+    )  # fmt: skip
+    print(f"peak memory {peak:.2f} GB\n\n100 tasks on 5 processors, QoI 20%, one process")
+    _table(
+        ["strategy", "runs", "runs/s", "plans asked for"],
+        [
+            [x.strategy, x.runs, f"{x.runs_per_second:,.0f}", f"{x.mean_considered:.1f}"]
+            for x in many
+        ],
+    )
+    ratio = middle.mid_run_milliseconds / middle.start_milliseconds
+    print(
+        f"\nPlanning {middle.tasks:,} tasks with {middle.planner}: "
+        f"{middle.start_milliseconds:.1f} ms at the start, {middle.mid_run_milliseconds:.1f} ms "
+        f"in mid-run with {middle.still_to_plan:,} left ({ratio:.2f} times)"
+    )
+
+
 def _show_growth(timings: list[Any]) -> None:
     """One row per planner, one column per size: milliseconds, warm."""
     columns = list(dict.fromkeys((t.tasks, t.processors) for t in timings))

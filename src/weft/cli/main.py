@@ -1,31 +1,49 @@
-"""`weft`: one small module per command; heavy imports happen inside the commands."""
+"""`weft`: one small module per command, imported when it is asked for."""
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
-from weft.cli import bench, generate
-from weft.cli.convert import convert
-from weft.cli.plan import plan
-from weft.cli.planners import planners
 from weft.errors import WeftError
 
-app = typer.Typer(
-    name="weft",
-    help="Plan a workflow (a DAG of tasks) on the machines you have.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+ABOUT = "Plan, simulate and compare workflows (DAGs of tasks) on the machines you have."
+# in the order of `weft --help`; each is the command of that name in weft.cli.<name>, or its `app`
+COMMANDS = (
+    "plan",
+    "simulate",
+    "compare",
+    "reproduce",
+    "planners",
+    "strategies",
+    "generate",
+    "convert",
+    "bench",
 )
-app.command()(plan)
-app.command()(planners)
-app.command()(convert)
-app.add_typer(generate.app, name="generate")
-app.add_typer(bench.app, name="bench")
+
+
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        name="weft",
+        help=ABOUT,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=ABOUT)(_options)
+    for name in names:
+        module = importlib.import_module(f"weft.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -36,22 +54,28 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-) -> None:
-    """Plan a workflow (a DAG of tasks) on the machines you have."""
+) -> None: ...
 
 
 def main() -> None:
     """Run the command line; an error that the user can mend is one message and exit code 2."""
+    asked = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        app()
+        build_app([asked] if asked in COMMANDS else COMMANDS)()
     except WeftError as error:
         print(f"weft: error: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
         sys.stderr.close()
         sys.exit(1)
+
+
+def __getattr__(name: str) -> Any:
+    """The whole command line as `app`, for tools that look for it."""
+    if name == "app":
+        return build_app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any, cast
 
@@ -20,12 +21,16 @@ def planners(
     """
     from weft import registry
 
+    listed([registry.planner_class(name) for name in registry.planner_names()], as_json)
+
+
+def listed(classes: Sequence[Any], as_json: bool) -> None:
+    """Print what has a spec string: its name, its options and the first line about it."""
     rows = []
-    for name in registry.planner_names():
-        cls = registry.planner_class(name)
-        options = {f.name: f.default for f in fields(cast(Any, cls))}
+    for cls in classes:
+        options = {f.name: f.default for f in fields(cls)}
         about = (cls.__doc__ or "").strip().splitlines()[0]
-        rows.append({"name": name, "options": options, "about": about})
+        rows.append({"name": cls.name, "options": options, "about": about})
     if as_json:
         print(json.dumps(rows, indent=1))
         return

@@ -32,7 +32,6 @@ from weft.model.events import (
     StartTask,
 )
 
-
 STRANDED = "tasks without a processor"
 
 
@@ -115,8 +114,7 @@ class Coordinator:
 
     def consider(self, late: int, change: Event | NewPlan | None) -> Replan | None:
         """Wake the policy if a task would start late or the machines changed."""
-        self.asked = None
-        if self.policy is None:
+        if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
         while late >= 0 or change is not None:
             if change is not None and self.stranded():

@@ -13,6 +13,8 @@ from weft.model import Estimates, Platform, Workflow
 from weft.model.events import Event, EventKind
 from weft.model.world import World
 
+WORLD = 0x776F  # so that the seed of a graph does not draw the same numbers for its world
+
 _LONGEST = 80  # of a name in a message
 
 
@@ -41,7 +43,7 @@ def draw(
         raise InputError(f"the QoI error must be from 0 to below 1, not {qoi:g}")
     if seed < 0:
         raise InputError(f"the seed must not be negative, but is {seed}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, WORLD])
     shape = estimates.cost.shape if per_processor else (workflow.n_tasks, 1)
     factor = rng.uniform(1 - qoi, 1 + qoi, shape) if qoi > 0 else np.ones(shape)
     return Reality(estimates.cost * factor, platform_changes(platform))
@@ -85,11 +87,11 @@ def _factors(workflow: Workflow, world: World) -> FloatArray:
 
 def _availability(platform: Platform, world: World) -> list[Event]:
     index = {processor: i for i, processor in enumerate(platform.processor_names)}
-    return [
-        Event(EventKind.AVAILABILITY, _found("processor", p, index, "availability"), time, value)
-        for p, trace in world.availability.items()
-        for time, value in trace
-    ]
+    events = []
+    for name, trace in world.availability.items():
+        p = _found("processor", name, index, "availability")
+        events += [Event(EventKind.AVAILABILITY, p, time, value) for time, value in trace]
+    return events
 
 
 def _bandwidth(platform: Platform, world: World) -> list[Event]:

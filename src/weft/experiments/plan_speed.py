@@ -43,7 +43,7 @@ def instance(tasks: int, processors: int, out_degree: int = 5, seed: int = 1) ->
 def measure(planner: str, situation: Situation, seconds: float = 1.0) -> Timing:
     """The best warm call within about the given time; the first call, which compiles, is free."""
     chosen = registry.planner(planner)
-    _warm(planner)
+    warm(planner)
     best, spent, schedule = float("inf"), 0.0, None
     while schedule is None or (spent < seconds and spent + best < 4 * seconds):
         begun = time.perf_counter()
@@ -62,7 +62,7 @@ def measure(planner: str, situation: Situation, seconds: float = 1.0) -> Timing:
     )
 
 
-def _warm(planner: str) -> None:
+def warm(planner: str) -> None:
     """Compile the planner's kernels, whatever the size of what follows."""
     from weft.kernels import compiled
 
@@ -118,15 +118,13 @@ def large(tasks: int, processors: int, out_degree: int) -> Large:
 
 
 def _large_here(tasks: int, processors: int, out_degree: int) -> dict[str, Any]:
-    import resource
-
-    _warm("heft")
+    warm("heft")
     begun = time.perf_counter()
     situation = instance(tasks, processors, out_degree)
     generated = time.perf_counter()
     schedule = registry.planner("heft").plan(situation)
     planned = time.perf_counter()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_gigabytes()
     check_schedule(schedule, situation)
     result = Large(
         tasks=tasks,
@@ -134,9 +132,16 @@ def _large_here(tasks: int, processors: int, out_degree: int) -> dict[str, Any]:
         edges=situation.workflow.n_edges,
         generate_seconds=generated - begun,
         plan_seconds=planned - generated,
-        peak_gigabytes=peak / 1e9,
+        peak_gigabytes=peak,
     )
     return asdict(result)
+
+
+def peak_gigabytes() -> float:
+    """The most memory that this process has had."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 @dataclass(frozen=True)

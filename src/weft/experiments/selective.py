@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from weft import api, registry, run
 from weft.arrays import FloatArray
 from weft.contracts import Planner
 from weft.executors import reality
+from weft.experiments import workers
 from weft.experiments.selective_sequential import simulate_in_order
 from weft.generators import generate
 from weft.kernels import compiled
@@ -28,7 +30,7 @@ RESCHEDULING = ("always", "slack", "spare")
 QOIS = (0.1, 0.2, 0.3, 0.4, 0.5)
 TABLE_QOI, TABLE_TASKS, TABLE_MACHINES = 0.2, 50, 5
 FIGURE4_TASKS = (10, 20, 30, 40, 50)
-SHAPES = (0.5, 1.0, 2.0)  # alpha: long and narrow, square, short and wide
+SHAPES = (0.35, 0.5, 1.0, 2.0)  # alpha: from long and narrow to short and wide
 
 EVENTS, SEQUENTIAL, INFORMED = "events", "sequential", "informed"
 
@@ -46,7 +48,7 @@ class Sizes:
 
 
 PAPER = Sizes(table1=50, figure3=100, figure4=100, readings=50)
-QUICK = Sizes(table1=20, figure3=14, figure4=10, readings=20)
+QUICK = Sizes(table1=20, figure3=10, figure4=8, readings=12)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,6 @@ class Outcome:
     makespan: float
     replans: int
     seconds: float = float("nan")
-    planning_seconds: float = float("nan")
     alpha: float = 1.0
 
 
@@ -88,6 +89,14 @@ def jobs(sizes: Sizes, seed: int) -> list[Job]:
     ]  # fmt: skip
     readings = [Job("readings", k, p, seed) for p in PLANNERS for k in range(sizes.readings)]
     return table1 + figure3 + figure4 + readings
+
+
+def run_all(
+    todo: list[Job], processes: int, progress: Progress = lambda share: None
+) -> list[Outcome]:
+    """All outcomes, in the order of the jobs."""
+    done = workers.in_order(lambda k: perform(todo[k]), len(todo), processes, progress)
+    return [outcome for some in done for outcome in some]
 
 
 def perform(job: Job) -> list[Outcome]:
@@ -150,8 +159,7 @@ def by_events(
         instance.workflow, instance.platform, strategy=spec, qoi=qoi, seed=instance.world
     )
     seconds = time.process_time() - begun
-    times = (seconds, ran.planning_seconds)
-    return Outcome(job, strategy, EVENTS, ran.makespan, ran.replans, *times, alpha)
+    return Outcome(job, strategy, EVENTS, ran.makespan, ran.replans, seconds, alpha)
 
 
 def in_order(job: Job, instance: Instance, strategy: str, qoi: float) -> Outcome:
@@ -166,9 +174,9 @@ def in_order(job: Job, instance: Instance, strategy: str, qoi: float) -> Outcome
 class _Informed:
     """A planner that is told the real duration of a task when it starts, as in the paper's loop."""
 
+    name: ClassVar[str] = "informed"
     inner: Planner
     work: FloatArray
-    name = "informed"
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """The inner planner's, knowing how long everything that runs will take."""
@@ -183,8 +191,8 @@ def informed(job: Job, instance: Instance, strategy: str, qoi: float) -> Outcome
     wf, pf = instance.workflow, instance.platform
     estimates = Estimates.declared(wf, pf)
     truth = reality.draw(wf, pf, estimates, qoi, instance.world)
-    policy, planner = registry.strategy(f"{strategy}[planner={job.planner}]")
-    knows = _Informed(planner, truth.work)
+    policy, _ = registry.strategy(f"{strategy}[planner={job.planner}]")
+    knows = _Informed(registry.planner(job.planner), truth.work)
     ran = run.simulate(wf, pf, estimates, policy, knows, truth)
     return Outcome(job, strategy, INFORMED, ran.makespan, ran.replans)
 

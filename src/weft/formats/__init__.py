@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from weft.errors import InputError, unknown_name
 from weft.files import in_file, read_text, write_text
 from weft.formats.document import read_document
-from weft.formats.dot import parse_dot
 from weft.formats.fields import mapping, shown
-from weft.formats.journal import write_journal
 from weft.formats.json_text import dump_json, parse_json
-from weft.formats.stg import dump_stg, parse_stg
-from weft.formats.trace_events import (
-    run_trace_events,
-    trace_events,
-    write_run_trace,
-    write_trace,
-)
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
-from weft.formats.wfformat import is_wfformat, workflow_from_wfformat, workflow_to_wfformat
-from weft.formats.world import world_from_dict
 from weft.formats.yaml_text import dump_yaml, parse_yaml
 from weft.model import Platform, Workflow
-from weft.model.world import World
+
+if TYPE_CHECKING:
+    from weft.formats.journal import write_journal
+    from weft.formats.perfetto import (
+        run_trace_events,
+        trace_events,
+        write_run_trace,
+        write_trace,
+    )
+    from weft.formats.wfformat import workflow_from_wfformat, workflow_to_wfformat
+    from weft.formats.world import world_from_dict
+    from weft.model.world import World
+
+# What a small `weft plan` has no use for is imported when first used.
+_HOMES = {
+    "dump_stg": "stg",
+    "dump_wfformat": "wfformat",
+    "parse_dot": "dot",
+    "parse_stg": "stg",
+    "parse_wfformat": "wfformat",
+    "run_trace_events": "perfetto",
+    "trace_events": "perfetto",
+    "workflow_from_wfformat": "wfformat",
+    "workflow_to_wfformat": "wfformat",
+    "world_from_dict": "world",
+    "write_journal": "journal",
+    "write_run_trace": "perfetto",
+    "write_trace": "perfetto",
+}
 
 __all__ = [
     "FORMATS",
@@ -69,11 +87,21 @@ class Format:
 def _from_document(document: object) -> Workflow:
     """A workflow from the content of a weft or a WfFormat file."""
     content: Mapping[str, object] = mapping(document)  # type: ignore[assignment]
-    return (workflow_from_wfformat if is_wfformat(content) else workflow_from_dict)(content)
+    if "workflow" in content and "tasks" not in content:
+        return _later("workflow_from_wfformat")(content)  # type: ignore[no-any-return]
+    return workflow_from_dict(content)
 
 
-def _wfformat_text(workflow: Workflow) -> str:
-    return json.dumps(workflow_to_wfformat(workflow), ensure_ascii=False, indent=1) + "\n"
+def _later(name: str) -> Callable[..., Any]:
+    """A function of the name, whose module is imported when it is called."""
+    return lambda *arguments: __getattr__(name)(*arguments)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of another format on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 FORMATS: dict[str, Format] = {
@@ -92,11 +120,13 @@ FORMATS: dict[str, Format] = {
     "wfformat": Format(
         "WfCommons traces, WfFormat 1.5 (.json, told by content when read)",
         (),
-        lambda text, _: workflow_from_wfformat(mapping(parse_json(text))),  # type: ignore[arg-type]
-        _wfformat_text,
+        _later("parse_wfformat"),
+        _later("dump_wfformat"),
     ),
-    "stg": Format("the Standard Task Graph set", (".stg",), parse_stg, dump_stg),
-    "dot": Format("DOT as daggen writes it (read only)", (".dot", ".gv"), parse_dot),
+    "stg": Format(
+        "the Standard Task Graph set", (".stg",), _later("parse_stg"), _later("dump_stg")
+    ),
+    "dot": Format("DOT as daggen writes it (read only)", (".dot", ".gv"), _later("parse_dot")),
 }
 
 
@@ -124,12 +154,12 @@ def load_platform(source: Source) -> Platform:
 def load_world(source: Source) -> World:
     """A simulated world from a YAML or JSON file, or from a plain document."""
     if isinstance(source, Mapping):
-        return world_from_dict(source)
+        return _later("world_from_dict")(source)  # type: ignore[no-any-return]
     path = _path(source)
     with in_file(path):
         _check_suffix(path, "world")
         document = mapping(read_document(path))
-        return world_from_dict(document)  # type: ignore[arg-type]
+        return _later("world_from_dict")(document)  # type: ignore[no-any-return]
 
 
 def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = None) -> None:

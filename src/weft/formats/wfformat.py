@@ -6,6 +6,7 @@ file an edge of volume 0. What weft has no word for (machines, memory, authors) 
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -23,6 +24,7 @@ from weft.formats.fields import (
     unknown,
     wrong,
 )
+from weft.formats.json_text import parse_json
 from weft.formats.weft_workflow import unused_name, workflow_to_dict
 from weft.model import Item, TaskSpec, Workflow
 
@@ -33,9 +35,14 @@ _EXECUTION = ("workflow", "execution")
 Fields = Mapping[object, object]
 
 
-def is_wfformat(content: object) -> bool:
-    """Whether a document looks like WfFormat rather than a weft file."""
-    return isinstance(content, Mapping) and "workflow" in content and "tasks" not in content
+def parse_wfformat(text: str, name: str) -> Workflow:
+    """A workflow from the text of a WfFormat file."""
+    return workflow_from_wfformat(mapping(parse_json(text)))  # type: ignore[arg-type]
+
+
+def dump_wfformat(workflow: Workflow) -> str:
+    """The text of a WfFormat file."""
+    return json.dumps(workflow_to_wfformat(workflow), ensure_ascii=False, indent=1) + "\n"
 
 
 def workflow_from_wfformat(content: Mapping[str, object]) -> Workflow:

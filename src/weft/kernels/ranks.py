@@ -93,14 +93,14 @@ def critical_path(
 
 
 def hop_levels(problem: Problem) -> IntArray:
-    """The number of movable tasks on the longest path that leads to each task."""
+    """The number of tasks on the longest path that leads to each task, settled ones included."""
     level = np.zeros(problem.n_tasks, dtype=np.int32)
     for k in range(problem.n_tasks):
         task = problem.order[k]
         deepest = 0
         for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
             producer = problem.item_producer[problem.in_item[e]]
-            if producer >= 0 and problem.movable[producer] and level[producer] >= deepest:
+            if producer >= 0 and level[producer] >= deepest:
                 deepest = level[producer] + 1
         level[task] = deepest
     return level

@@ -45,18 +45,20 @@ def place_two_choices(
 def better_of_two(
     problem: Problem, task: int, enabling: int, arrival: FloatArray, free_from: FloatArray
 ) -> int:
-    """The processor free first or the enabling one, or any if neither will do; -1 if none."""
-    free_first = 0
-    for p in range(1, problem.n_processors):
-        if free_from[p] < free_from[free_first]:
-            free_first = p
+    """Of the processors free first and the enabling one, or of all if none of them will do.
+
+    Several may be free first, above all in mid-run, where all that are idle are free from now.
+    """
+    first_free = np.inf
+    for p in range(problem.n_processors):
+        first_free = min(first_free, free_from[p])
     best = -1
     best_finish = np.inf
     for everyone in (False, True):
         if best >= 0:
             break
         for p in range(problem.n_processors):
-            if everyone or p in (free_first, enabling):
+            if everyone or p == enabling or free_from[p] == first_free:
                 ends = max(arrival[problem.host[p]], free_from[p])
                 ends += problem.cost[task * problem.n_processors + p]
                 if ends < best_finish and ends <= problem.until[p]:

@@ -44,7 +44,7 @@ def check_run(run: Run, estimates: Estimates | None = None) -> None:
         for rule in (_attempts, _presence, _work, _inputs, _sources, _arrivals, _moves):
             violations += rule(facts)
         violations += _evaluations(run)
-        if run.plans and not violations:
+        if run.plans and len(run.attempts.task) and not violations:
             violations += _Following(facts, estimates).check()
     if violations:
         raise InvalidRunError(violations)

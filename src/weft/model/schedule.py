@@ -60,10 +60,18 @@ class Schedule:
         keys = (self.workflow.position, self.finish, self.start)
         return np.lexsort(keys).astype(np.int32)
 
-    def queues(self, tasks: BoolArray) -> tuple[IntArray, IntArray]:
-        """Each processor's tasks in their order, of those asked for: pointers and tasks."""
-        chosen = self.in_time[tasks[self.in_time]]
-        return csr(self.processor[chosen], chosen, self.platform.n_processors)
+    @cached_property
+    def queue(self) -> tuple[IntArray, IntArray]:
+        """Each processor's tasks in their order: pointers and tasks."""
+        return csr(self.processor[self.in_time], self.in_time, self.platform.n_processors)
+
+    def queues(self, chosen: BoolArray) -> tuple[IntArray, IntArray]:
+        """The same of some tasks only."""
+        pointers, tasks = self.queue
+        kept = chosen[tasks]
+        before = np.zeros(len(tasks) + 1, dtype=np.int32)
+        np.cumsum(kept, out=before[1:])
+        return before[pointers], tasks[kept]
 
     def arrivals(
         self, items: IntArray, producers: IntArray, consumers: IntArray, now: float = 0.0

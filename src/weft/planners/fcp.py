@@ -16,7 +16,7 @@ class Fcp:
     """Ready tasks by upward rank; only the processor free first and the enabling one are tried.
 
     The paper has equal processors and takes the earlier start; on unequal ones we read it as the
-    earlier finish.
+    earlier finish, also among several that are free first.
     """
 
     name: ClassVar[str] = "fcp"

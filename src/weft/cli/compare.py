@@ -1,0 +1,150 @@
+"""`weft compare`: strategies side by side, over many seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from weft.files import in_file
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from weft.experiments.comparison import Comparison, Figures, Mean
+
+
+def compare(
+    workflows: Annotated[
+        list[Path], typer.Argument(help="Workflows: YAML, JSON, WfFormat, STG, DOT.")
+    ],
+    platform: Annotated[
+        Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
+    ],
+    strategies: Annotated[
+        str,
+        typer.Option(
+            help="Strategies, separated by commas: `static,slack[planner=dls],always`. "
+            "The first is what the others are compared with."
+        ),
+    ],
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each strategy, each a new seed.")] = 100,
+    qoi: Annotated[
+        float, typer.Option(help="Draw durations within +-QoI of the estimates: 0.2 is 20%.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes to use. Default: one per core.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it: .png or .svg.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Compare strategies in the same simulated worlds: run r of each has the seed S + r.
+
+    Intervals are of the mean, 95%, over the runs. The result is the same for any number of jobs.
+
+    Example: `weft compare wf.yaml -p cluster.yaml --strategies static,slack,always --runs 200`
+    """
+    from weft import api
+    from weft.experiments import comparison, comparison_plot
+    from weft.model import Estimates
+
+    if plot is not None:
+        comparison_plot.check_plot(plot)
+    pf, loaded = api.load_platform(platform), []
+    for path in workflows:
+        loaded.append(api.load(path))
+        with in_file(path):
+            Estimates.declared(loaded[-1], pf)
+    with _progress("runs") as progress:
+        result = comparison.compare(loaded, pf, strategies, runs, qoi, seed, jobs, progress)
+    if as_json:
+        print(json.dumps(result.to_dict(), indent=1))
+    else:
+        show(result)
+    if plot is not None:
+        comparison_plot.write_plot(result, plot)
+        if not as_json:
+            print(f"wrote {plot}")
+
+
+def show(result: Comparison) -> None:
+    """Print a table of all workflows together, and one of each where they are several."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console = Console(highlight=False, width=max(110, console.width))
+    several = len(result.by_workflow) > 1
+    what = f"{len(result.by_workflow)} workflows" if several else result.by_workflow[0][0]
+    console.print(
+        f"{what}: {result.runs:,} run{'s' if result.runs != 1 else ''} of each strategy, "
+        f"QoI {result.qoi:g}, seeds {result.seed} to {result.seed + result.runs - 1}",
+        markup=False,
+        style="bold",
+    )
+    console.print(_table(result.overall))
+    for name, figures in result.by_workflow if several else ():
+        console.print(f"\n{name}", markup=False, style="bold")
+        console.print(_table(figures))
+
+
+def _table(rows: tuple[Figures, ...]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("strategy", box=None, header_style="dim")
+    for heading in ("makespan s", "+-", "ratio", "95% interval", "considered", "taken", "cost"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("planning ms", justify="right", no_wrap=True)
+    for f in rows:
+        table.add_row(
+            Text(f.strategy),
+            _number(f.makespan.mean),
+            _number(None if f.makespan.high is None else _half(f.makespan), 3),
+            "-" if f.ratio.mean is None else f"{f.ratio.mean:.4f}",
+            "-" if f.ratio.low is None else f"{f.ratio.low:.4f} to {f.ratio.high:.4f}",
+            f"{f.considered:,.4g}",
+            f"{f.replans:,.4g}",
+            _number(f.cost.mean),
+            f"{f.planning_milliseconds:,.3g}",
+        )
+    return table
+
+
+def _half(mean: Mean) -> float:
+    assert mean.high is not None
+    assert mean.mean is not None
+    return mean.high - mean.mean
+
+
+def _number(value: float | None, digits: int = 6) -> str:
+    return "-" if value is None else f"{value:,.{digits}g}"
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[float], None]]:
+    """A progress bar on standard error, if that is a terminal.
+
+    It draws only when told and has no thread of its own: a process with threads should not fork.
+    """
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda share: None
+        return
+    with Bar(console=console, transient=True, auto_refresh=False) as bar:
+        job, shown = bar.add_task(what, total=1.0), 0.0
+
+        def update(share: float) -> None:
+            nonlocal shown
+            if share - shown >= 0.005:
+                shown = share
+                bar.update(job, completed=share, refresh=True)
+
+        yield update

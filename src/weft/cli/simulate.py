@@ -1,0 +1,170 @@
+"""`weft simulate`: a run in a simulated world, and what happened in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from weft.cli.plan import check_suffix
+from weft.files import in_file
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from weft.model import Run
+
+SHOWN = 10  # evaluations listed one by one
+
+
+def simulate(
+    workflow: Annotated[Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT.")],
+    platform: Annotated[
+        Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
+    ],
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="When to replan, and with which planner: `slack[planner=dls]`; "
+            "see `weft strategies`."
+        ),
+    ] = "static",
+    world: Annotated[
+        Path | None,
+        typer.Option(
+            help="What really happens: durations, availability, bandwidth, failures (YAML or JSON)."
+        ),
+    ] = None,
+    qoi: Annotated[
+        float,
+        typer.Option(help="Draw durations within +-QoI of the estimates: 0.2 is 20%."),
+    ] = 0.0,
+    per_processor: Annotated[
+        bool, typer.Option("--per-processor", help="Draw them per processor, not only per task.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same durations.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
+    gantt: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Draw plan against fact: .svg, .png, .html (zoom and hover), .json (for Perfetto)."
+        ),
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="Write every plan, event and evaluation as JSON lines.")
+    ] = None,
+) -> None:
+    """Run a workflow in a simulated world, where things go otherwise than estimated.
+
+    Example: `weft simulate wf.yaml -p cluster.yaml --strategy 'slack[planner=dls]' --qoi 0.3`
+    """
+    from weft import api, formats, registry
+    from weft.model import Estimates
+
+    for path in gantt or []:
+        check_suffix(path)
+    registry.strategy(strategy)  # a wrong one is told before the work
+    wf, pf = api.load(workflow), api.load_platform(platform)
+    with in_file(workflow):  # a task without a cost is found only with the platform at hand
+        Estimates.declared(wf, pf)
+    run = api.simulate(
+        wf, pf, strategy, world, qoi, seed, per_processor, by_events=journal is not None
+    )
+    written = [*(gantt or []), *([journal] if journal else [])]
+    if as_json:
+        print(json.dumps(run.to_dict(), indent=1))
+    else:
+        show(run)
+    for path in gantt or []:
+        draw(run, path)
+    if journal:
+        formats.write_journal(run, journal)
+    for path in [] if as_json else written:
+        print(f"wrote {path}")
+
+
+def draw(run: Run, path: Path) -> None:
+    """Write the chart that the suffix asks for."""
+    from weft import charts, formats
+
+    if path.suffix.lower() == ".json":
+        formats.write_run_trace(run, path)
+    else:
+        charts.write_run_gantt(run, path)
+
+
+def show(run: Run) -> None:
+    """Print a summary, the first evaluations and each processor's share."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    wf, pf, against = run.workflow, run.platform, ""
+    for plan in run.plans[:1]:  # there is none if tasks are given out as they become ready
+        change = f", {run.makespan / plan.makespan - 1:+.1%}" if plan.makespan > 0 else ""
+        against = f" (planned {plan.makespan:,.6g} s{change})"
+    console.print(
+        f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
+        f"{pf.n_processors} processors on {pf.n_hosts} hosts",
+        markup=False,
+    )
+    console.print(
+        f"strategy {run.strategy}: makespan {run.makespan:,.6g} s{against}, cost {run.cost:,.6g}",
+        markup=False,
+        style="bold",
+    )
+    console.print(
+        f"new plans: {run.considered} considered, {run.replans} taken; "
+        f"migrations: {run.migrations}; rewound tasks: {run.rewound}; "
+        f"planning took {run.planning_seconds * 1000:,.3g} ms",
+        markup=False,
+    )
+    if run.evaluations:
+        console.print(_evaluations(run))
+        if run.considered > SHOWN:
+            console.print(f"... and {run.considered - SHOWN} more", markup=False)
+    console.print(_processors(run))
+
+
+def _evaluations(run: Run) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="dim")
+    table.add_column("time", justify="right")
+    table.add_column("new plan, because of")
+    table.add_column("taken")
+    table.add_column("its makespan", justify="right")
+    for e in run.evaluations[:SHOWN]:
+        taken = ("yes, it had to be" if e.forced else "yes") if e.taken else "no"
+        table.add_row(f"{e.time:,.6g}", Text(e.reason), taken, f"{e.makespan:,.6g}")
+    return table
+
+
+def _processors(run: Run) -> Table:
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
+    from weft.model import ENDS
+
+    pf, log, n, span = run.platform, run.attempts, run.platform.n_processors, run.makespan
+    finished = log.end == ENDS.index("finished")
+    tasks = np.bincount(log.processor[finished], minlength=n)
+    lost = np.bincount(log.processor[~finished], minlength=n)
+    busy = np.bincount(log.processor, weights=log.finish - log.start, minlength=n)
+    table = Table("processor", "host", box=None, header_style="dim")
+    for heading in ("tasks", "lost attempts", "busy s", "busy %", "cost"):
+        table.add_column(heading, justify="right")
+    for p, name in enumerate(pf.processor_names):
+        table.add_row(
+            Text(name),
+            Text(pf.host_names[pf.host[p]]),
+            str(tasks[p]),
+            str(lost[p]),
+            f"{busy[p]:,.6g}",
+            f"{busy[p] / span:.0%}" if span > 0 else "-",
+            f"{busy[p] * pf.price[p]:,.6g}",
+        )
+    return table

@@ -1,0 +1,135 @@
+"""How fast the simulator is: fixed plans, selective rescheduling, and replanning in mid-run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from weft import registry, run
+from weft.coordinator import Coordinator
+from weft.executors.reality import draw
+from weft.executors.simulated import SimulatedExecutor
+from weft.experiments.plan_speed import instance, warm
+from weft.generators import generate
+from weft.model import Estimates, Freedom, Platform, Processor, Schedule, Situation
+from weft.model.events import Event
+from weft.policies.static import Static
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A planner that has its answer: for measuring what comes after planning."""
+
+    schedule: Schedule
+    name: ClassVar[str] = "ready"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """The schedule made before."""
+        return self.schedule
+
+
+@dataclass(frozen=True)
+class FixedPlan:
+    """A plan followed to the end, tasks per second of simulation."""
+
+    tasks: int
+    processors: int
+    edges: int
+    seconds: float
+    tasks_per_second: float
+
+
+def fixed_plan(tasks: int, processors: int, repeats: int = 5) -> FixedPlan:
+    """The best of several simulations of one plan; QoI 20%."""
+    warm("heft")
+    situation = instance(tasks, processors)
+    wf, pf, estimates = situation.workflow, situation.platform, situation.estimates
+    planner = Ready(registry.planner("heft").plan(situation))
+    truth = draw(wf, pf, estimates, 0.2, seed=1)
+    best = float("inf")
+    for _ in range(repeats + 1):  # the first one compiles
+        begun = time.perf_counter()
+        run.simulate(wf, pf, estimates, Static(), planner, truth)
+        best = min(best, time.perf_counter() - begun)
+    return FixedPlan(tasks, processors, wf.n_edges, best, tasks / best)
+
+
+@dataclass(frozen=True)
+class Selective:
+    """Many seeds of one small workflow under a strategy."""
+
+    strategy: str
+    runs: int
+    runs_per_second: float
+    mean_considered: float
+
+
+def selective(strategy: str, runs: int = 1000, tasks: int = 100) -> Selective:
+    """A workflow of 100 tasks on 5 machines at QoI 20%, one process."""
+    wf = generate(
+        "random_layered", seed=1, tasks=tasks, processors=5, ccr=0.5, mean_cost=75, spread=0.0,
+        beta=2 / 3, single_ends=True,
+    )  # fmt: skip
+    pf = Platform.build([Processor(f"p{p}") for p in range(5)])
+    estimates = Estimates.declared(wf, pf)
+    policy, planner = registry.strategy(strategy)
+    for seed in range(3):  # compiles
+        run.simulate(wf, pf, estimates, policy, planner, draw(wf, pf, estimates, 0.2, seed))
+    considered = 0
+    begun = time.perf_counter()
+    for seed in range(runs):
+        truth = draw(wf, pf, estimates, 0.2, seed)
+        considered += run.simulate(wf, pf, estimates, policy, planner, truth).considered
+    took = time.perf_counter() - begun
+    return Selective(strategy, runs, runs / took, considered / runs)
+
+
+@dataclass(frozen=True)
+class MidRun:
+    """Planning at the start against planning again half-way."""
+
+    planner: str
+    tasks: int
+    start_milliseconds: float
+    mid_run_milliseconds: float
+    still_to_plan: int
+
+
+def mid_run(planner: str = "heft", tasks: int = 10_000, processors: int = 8) -> MidRun:
+    """Plan, run until half of the tasks are done, and plan again from that situation."""
+    begin = instance(tasks, processors)
+    wf, pf, estimates = begin.workflow, begin.platform, begin.estimates
+    chosen = registry.planner(planner)
+    coordinator = Coordinator(wf, pf, estimates, Static(planner))
+    executor = SimulatedExecutor(wf, pf, draw(wf, pf, estimates, 0.2, seed=1))
+    progress = run.Progress(coordinator, chosen)
+    _half_way(progress, executor, tasks // 2)
+    middle = coordinator.situation()
+    times = []
+    for situation in (begin, middle):
+        best = float("inf")
+        for _ in range(5):
+            begun = time.perf_counter()
+            chosen.plan(situation)
+            best = min(best, time.perf_counter() - begun)
+        times.append(1000 * best)
+    return MidRun(planner, tasks, times[0], times[1], tasks - len(middle.attempts.task))
+
+
+def _half_way(progress: run.Progress, executor: Any, done: int) -> None:
+    """Drive the run event by event until so many tasks are done."""
+    coordinator = progress.coordinator
+    commands = coordinator.begin()
+    while True:
+        for command in commands:
+            if command is coordinator.asked:
+                for more in coordinator.handle(progress.answer(coordinator.asked)):
+                    executor.perform(more)
+            else:
+                executor.perform(command)
+        if coordinator.n_done >= done:
+            return
+        event: Event | None = executor.next_event()
+        assert event is not None
+        commands = coordinator.handle(event)

@@ -1,0 +1,181 @@
+"""`weft simulate` and `weft strategies`: what they print, draw and write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import weft as library
+from weft import registry
+from weft.model.events import Event
+
+from .commands import refuse, succeed, written
+
+ARGUMENTS = ("simulate", "wf.yaml", "-p", "pf.yaml")
+WORLD = """\
+durations: {left: 1.5}
+availability: {fast: [[0, 1], [3, 0.5]]}
+bandwidth: [[fast, slow, [[1, 0.5]]]]
+failures: {slow: [2, 6]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    written(tmp_path)
+    (tmp_path / "world.yaml").write_text(WORLD)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def by_library(**options: Any) -> dict[str, Any]:
+    workflow, platform = library.load("wf.yaml"), library.load_platform("pf.yaml")
+    return library.simulate(workflow, platform, **options).to_dict()
+
+
+def test_as_planned(folder: Path) -> None:
+    lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
+    took = lines[2].rpartition("; ")[2]
+    assert lines[:2] == [
+        "small: 3 tasks, 2 dependencies, 2 processors on 2 hosts",
+        "strategy static: makespan 5.5 s (planned 5.5 s, +0.0%), cost 16.5",
+    ]
+    assert lines[2].startswith(
+        "new plans: 0 considered, 0 taken; migrations: 0; rewound tasks: 0; "
+    )
+    assert took.startswith("planning took ")
+    assert took.endswith(" ms")
+    assert lines[3:] == [
+        "processor host tasks lost attempts busy s busy % cost",
+        "fast fast 3 0 5.5 100% 16.5",
+        "slow slow 0 0 0 0% 0",
+    ]
+
+
+KEYS = ["strategy", "makespan", "cost", "replans", "considered", "migrations", "rewound", "tasks"]
+
+
+def test_json(folder: Path) -> None:
+    options = ["--strategy", "slack[planner=dls]", "--qoi", "0.3", "--seed", "7"]
+    printed = json.loads(succeed(*ARGUMENTS, *options, "--json"))
+    assert list(printed) == KEYS
+    assert printed == by_library(strategy="slack[planner=dls]", qoi=0.3, seed=7)
+    assert printed["strategy"] == "slack[planner=dls]"
+    other = json.loads(succeed(*ARGUMENTS, *options, "--per-processor", "--json"))
+    assert other == by_library(strategy="slack[planner=dls]", qoi=0.3, seed=7, per_processor=True)
+    assert other != printed
+
+
+def test_a_world(folder: Path) -> None:
+    printed = json.loads(succeed(*ARGUMENTS, "--world", "world.yaml", "--json"))
+    assert printed == by_library(world="world.yaml")
+    assert printed["tasks"]["left"] == {"processor": "fast", "start": 2.0, "finish": 7.0}
+
+
+def test_evaluations_are_shown(folder: Path) -> None:
+    (folder / "world.yaml").write_text("failures: {fast: 3}")
+    shown = succeed(*ARGUMENTS, "--world", "world.yaml")
+    assert "1 considered, 1 taken" in shown
+    assert "tasks without a processor  yes, it had to be" in shown
+    tasks = {f"task{i}": {"cost": 1 + i % 3} for i in range(40)}
+    (folder / "wf.yaml").write_text(json.dumps({"tasks": tasks}))
+    shown = succeed(*ARGUMENTS, "--strategy", "always", "--qoi", "0.5")
+    assert "late start of task" in shown
+    assert "... and 29 more" in shown
+
+
+@pytest.mark.parametrize("strategy", registry.strategy_names())
+def test_every_strategy(folder: Path, strategy: str) -> None:
+    charts = ["a.svg", "a.png", "a.html", "a.json"] if strategy in ("slack", "fifo") else ["a.json"]
+    options = [word for chart in charts for word in ("--gantt", chart)]
+    options += ["--journal", "a.jsonl", "--strategy", strategy, "--world", "world.yaml"]
+    shown = succeed(*ARGUMENTS, *options)
+    assert f"strategy {strategy}: makespan" in shown
+    assert shown.splitlines()[-len(charts) - 1 :] == [f"wrote {f}" for f in (*charts, "a.jsonl")]
+    if "a.svg" in charts:
+        assert ElementTree.parse(folder / "a.svg").getroot().tag.endswith("svg")
+        assert (folder / "a.png").read_bytes().startswith(b"\x89PNG\r\n")
+        assert (folder / "a.html").read_text().startswith("<!doctype html>")
+    trace = json.loads((folder / "a.json").read_text())["traceEvents"]
+    run = by_library(strategy=strategy, world="world.yaml")
+    bars = {e["name"]: e for e in trace if e["ph"] == "X" and e["args"]["end"] == "finished"}
+    for task, fact in run["tasks"].items():
+        assert bars[task]["ts"] == pytest.approx(fact["start"] * 1e6)
+        assert bars[task]["dur"] == pytest.approx((fact["finish"] - fact["start"]) * 1e6)
+    begins = {e["id"]: e["ts"] for e in trace if e["ph"] == "b"}
+    ends = {e["id"]: e["ts"] for e in trace if e["ph"] == "e"}
+    assert begins.keys() == ends.keys()
+    assert all(begins[number] <= ends[number] for number in begins)
+
+
+def test_the_journal(folder: Path) -> None:
+    options = ["--strategy", "always", "--world", "world.yaml", "--journal", "j.jsonl", "--json"]
+    printed = json.loads(succeed(*ARGUMENTS, *options))
+    assert printed == by_library(strategy="always", world="world.yaml")
+    lines = [json.loads(line) for line in (folder / "j.jsonl").read_text().splitlines()]
+    header, plan = lines[:2]
+    assert (header["type"], header["strategy"], plan["type"]) == ("run", "always", "plan")
+    assert header["makespan"] == printed["makespan"]
+    workflow, platform = library.load(header["workflow"]), library.load_platform(header["platform"])
+    run = library.simulate(
+        workflow, platform, strategy="always", world="world.yaml", by_events=True
+    )
+    assert run.to_dict() == printed
+    events = [{**line} for line in lines if line["type"] == "event"]
+    for event in events:
+        del event["type"]
+    assert run.events is not None
+    assert [Event.from_dict(event) for event in events] == list(run.events)
+    evaluations = [line for line in lines if line["type"] == "evaluation"]
+    assert [e["reason"] for e in evaluations] == [e.reason for e in run.evaluations]
+    assert len([line for line in lines if line["type"] == "plan"]) == len(run.plans)
+    times = [line["time"] for line in lines[1:]]
+    assert times == sorted(times)
+
+
+BAD: list[tuple[list[str], list[str]]] = [
+    (["--strategy", "slakc"], ["unknown strategy 'slakc'", "'slack'"]),
+    (["--strategy", "slack[planner=x]"], ["unknown planner 'x'"]),
+    (["--strategy", "slack[plan=x]"], ["unknown option of slack 'plan'"]),
+    (["--qoi", "1"], ["QoI", "below 1"]),
+    (["--qoi", "-0.5"], ["QoI"]),
+    (["--qoi", "nan"], ["QoI"]),
+    (["--world", "none.yaml"], ["none.yaml: ", "no such file"]),
+    (["--world", "wf.yaml"], ["wf.yaml: this is a workflow, not a world"]),
+    (["--world", "world.yaml", "--qoi", "0.1"], ["world.yaml: durations: ", "QoI"]),
+    (["--world", "bad.yaml"], ["bad.yaml: failures.slwo: unknown processor", "'slow'"]),
+    (["--world", "dead.yaml"], ["nothing can happen any more", "3 tasks are not done"]),
+    (["--gantt", "a.pdf"], ["a.pdf", ".svg"]),
+    (["--gantt", "none/a.svg"], ["none"]),
+    (["--journal", "none/a.jsonl"], ["none/a.jsonl"]),
+]
+
+
+@pytest.mark.parametrize(("options", "told"), BAD, ids=lambda x: " ".join(x)[:40])
+def test_bad_input(folder: Path, options: list[str], told: list[str]) -> None:
+    (folder / "bad.yaml").write_text("failures: {slwo: 3}")
+    (folder / "dead.yaml").write_text("failures: {slow: 0, fast: 1}")
+    message = refuse(*ARGUMENTS, *options)
+    assert all(word in message for word in told), message
+
+
+def test_a_task_without_a_cost_is_in_the_file_of_the_workflow(folder: Path) -> None:
+    text = (folder / "wf.yaml").read_text().replace("fast: 2, slow: 6", "fast: 2")
+    (folder / "wf.yaml").write_text(text)
+    assert refuse(*ARGUMENTS).startswith("wf.yaml: tasks.left.cost: ")
+
+
+def test_strategies() -> None:
+    rows = json.loads(succeed("strategies", "--json"))
+    assert [row["name"] for row in rows] == registry.strategy_names()
+    assert all(row["about"] for row in rows)
+    shown = succeed("strategies").splitlines()
+    assert (
+        "slack      Replans when a task starts later than planned by more than its slack." in shown
+    )
+    assert "             [planner=heft]" in shown

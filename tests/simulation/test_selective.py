@@ -1,0 +1,142 @@
+"""Selective rescheduling: the paper's example, slack against its twin, and when it asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from simulation.worlds import Case, random_case, set_speed
+from twins import slack as twin
+from twins.situations import random_instance
+from weft import registry
+from weft.executors.reality import Reality
+from weft.model import Estimates, Item, Platform, Processor, Workflow
+from weft.model.events import Event, EventKind
+from weft.robustness import slack_and_spare
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+MIN_SPARE = [0, 0, 6, 0, 5, 6, 7.5, 0, 0]
+SLACK = [0, 0, 13.5, 7.5, 5, 6, 7.5, 0, 0]
+
+
+def test_figure_1() -> None:
+    workflow = weft.load(GOLDENS / "selective-figure1.workflow.yaml")
+    platform = weft.load_platform(GOLDENS / "selective-figure1.platform.yaml")
+    plan = weft.plan(workflow, platform, "heft")
+    slack, spare = slack_and_spare(plan)
+    assert slack.tolist() == SLACK
+    assert spare.tolist() == MIN_SPARE
+    assert twin.spare(plan, 4, 7) == 5
+    assert twin.spare(plan, 3, 5) == 1.5
+    assert [twin.slack(plan, i) for i in range(9)] == SLACK
+    assert [twin.min_spare(plan, i) for i in range(9)] == MIN_SPARE
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("planner", ["heft", "dls", "lmt"])
+def test_against_the_twin(monkeypatch: pytest.MonkeyPatch, compiled: bool, planner: str) -> None:
+    set_speed(monkeypatch, compiled)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        workflow, platform = random_instance(rng, n_tasks=int(rng.integers(1, 10)), changes=False)
+        plan = weft.plan(workflow, platform, planner)
+        slack, spare = slack_and_spare(plan)
+        rounding = 1e-12 * plan.makespan
+        tasks = range(workflow.n_tasks)
+        assert slack.tolist() == pytest.approx([twin.slack(plan, i) for i in tasks], abs=rounding)
+        assert spare.tolist() == pytest.approx(
+            [twin.min_spare(plan, i) for i in tasks], abs=rounding
+        )
+        assert (spare >= -1e-9 * plan.makespan).all()
+        assert (slack >= spare - 1e-9 * plan.makespan).all()
+
+
+def single_entry(seed: int, join: float | None = None) -> Case:
+    """A chain with branches from one entry, on two processors and one that may join."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 15))
+    items = [Item(float(rng.integers(0, 4)), int(rng.integers(0, i)), [i]) for i in range(1, n)]
+    workflow = Workflow.from_items("w", [f"t{i}" for i in range(n)], rng.uniform(1, 9, n), items)
+    joins = 0.0 if join is None else join
+    platform = Platform.build([Processor("a"), Processor("b"), Processor("c", joins=joins)])
+    cost = Estimates.declared(workflow, platform).cost
+    changes = [] if join is None else [Event(EventKind.JOINED, 2, join)]
+    return Case(workflow, platform, Reality(cost * rng.uniform(0.5, 1.5, (n, 1)), changes))
+
+
+@pytest.mark.parametrize("planner", registry.planner_names())
+def test_always_asks_before_every_start_but_the_first(planner: str) -> None:
+    for seed in range(10):
+        case = single_entry(seed)
+        run = case.run(f"always[planner={planner}]")
+        assert run.considered == run.replans == case.workflow.n_tasks - 1
+
+
+def test_a_join_is_not_a_start_that_was_asked_about() -> None:
+    for seed in range(20):
+        case = single_entry(seed, join=3.0)
+        assert case.run("always").considered == case.workflow.n_tasks - 1
+
+
+@pytest.mark.parametrize("spec", ["slack", "spare"])
+@given(seed=st.integers(0, 10**6))
+def test_exact_estimates_are_never_asked_about(spec: str, seed: int) -> None:
+    workflow, platform = random_instance(np.random.default_rng(seed), changes=False)
+    case = Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost))
+    for planner in ("heft", "dls"):
+        assert case.run(f"{spec}[planner={planner}]").considered == 0
+
+
+def forked(extra: float) -> Case:
+    """b, then f, on one processor, g on the other; b takes longer than estimated."""
+    tasks = ["b", "f", "g"]
+    workflow = Workflow.from_items("w", tasks, [10.0, 10.0, 25.0], [Item(0.0, 0, [1])])
+    platform = Platform.build([Processor("p"), Processor("q")])
+    cost = Estimates.declared(workflow, platform).cost.copy()
+    work = cost.copy()
+    work[0] += extra
+    return Case(workflow, platform, Reality(work))
+
+
+@pytest.mark.parametrize(
+    ("extra", "asked"), [(0.0, 0), (4.9, 0), (5.0, 0), (5.0 + 1e-6, 1), (5.1, 1), (9.0, 1)]
+)
+@pytest.mark.parametrize("spec", ["slack", "spare"])
+def test_just_less_and_just_more_than_the_slack(spec: str, extra: float, asked: int) -> None:
+    """f starts at 10 by the plan and may start by 15: g, elsewhere, ends at 25."""
+    run = forked(extra).run(spec)
+    assert run.considered == asked
+    if asked:
+        assert run.evaluations[0].time == 10.0 + extra
+        assert run.evaluations[0].reason == "late start of f"
+        assert not run.evaluations[0].forced
+
+
+def test_slack_is_a_sum_along_the_path_and_spare_is_not() -> None:
+    """b may be late by 5 in all, but by nothing before f follows it."""
+    workflow = Workflow.from_items(
+        "w", ["a", "b", "f", "g"], [1.0, 9.0, 10.0, 25.0], [Item(0.0, 0, [1]), Item(0.0, 1, [2])]
+    )
+    platform = Platform.build([Processor("p"), Processor("q")])
+    work = Estimates.declared(workflow, platform).cost.copy()
+    work[0] += 3.0
+    case = Case(workflow, platform, Reality(work))
+    slack, spare = slack_and_spare(weft.plan(workflow, platform, "heft"))
+    assert slack.tolist() == [5, 5, 5, 0]
+    assert spare.tolist() == [0, 0, 5, 0]
+    assert case.run("slack").considered == 0
+    assert case.run("spare").considered == 1
+
+
+def test_fewer_questions_than_always() -> None:
+    asked = {"slack": 0, "spare": 0, "always": 0}
+    for seed in range(30):
+        case = random_case(seed, quiet=True)
+        for spec in asked:
+            asked[spec] += case.run(spec).considered
+    assert 0 < asked["slack"] <= asked["spare"] < asked["always"]

@@ -1,0 +1,82 @@
+"""Static and ideal runs against a slow twin, and against the plan itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft
+import weft.run
+from simulation.worlds import Case, random_case, set_speed
+from twins.situations import random_instance
+from twins.static_run import follow
+from weft import registry
+from weft.executors.reality import Reality, draw
+from weft.generators import generate_platform
+from weft.model import Estimates, Situation
+from weft.model.check_run import check_run
+
+SHARED = Path(__file__).parents[3] / "shared" / "workflows"
+WORKFLOWS = sorted(SHARED.glob("*.json")) if SHARED.exists() else []
+PLANNERS = registry.planner_names()
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_static(monkeypatch: pytest.MonkeyPatch, planner: str, compiled: bool) -> None:
+    set_speed(monkeypatch, compiled)
+    for seed in range(25):
+        case = random_case(seed, quiet=True)
+        run = case.run(f"static[planner={planner}]", by_events=seed % 2 == 0)
+        plan = registry.planner(planner).plan(Situation.at_start(case.workflow, case.platform))
+        start, finish = follow(plan, case.reality.work)
+        last = run.final_attempts()
+        assert run.attempts.start[last].tolist() == start
+        assert run.attempts.finish[last].tolist() == finish
+        assert len(run.attempts.task) == case.workflow.n_tasks
+        assert run.considered == run.replans == 0
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_true_estimates_give_the_plan(planner: str) -> None:
+    for seed in range(25):
+        workflow, platform = random_instance(np.random.default_rng(seed), changes=False)
+        case = Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost))
+        plan = weft.plan(workflow, platform, planner)
+        for name in ("static", "slack", "spare", "ideal"):
+            run = case.run(f"{name}[planner={planner}]")
+            # a task may start before its planned start, where the planner left a gap, so the
+            # starts are the twin's, and the makespan never later
+            _, finish = follow(plan, case.reality.work)
+            assert run.makespan == max(finish)
+            assert run.makespan == plan.makespan
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_ideal_is_the_plan_with_true_durations(planner: str) -> None:
+    for seed in range(25):
+        case = random_case(seed, quiet=True)
+        run = case.run(f"ideal[planner={planner}]")
+        truth = replace(
+            Situation.at_start(case.workflow, case.platform), estimates=Estimates(case.reality.work)
+        )
+        plan = registry.planner(planner).plan(truth)
+        assert run.makespan == plan.makespan
+        np.testing.assert_array_equal(run.plans[0].start, plan.start)
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="../shared is not here")
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_shared_workflows(path: Path) -> None:
+    workflow = weft.load(path)
+    platform = generate_platform(4, heterogeneity=0.5, seed=1)
+    estimates = Estimates.declared(workflow, platform)
+    for planner in PLANNERS:
+        policy, made_by = registry.strategy(f"static[planner={planner}]")
+        reality = draw(workflow, platform, estimates)
+        run = weft.run.simulate(workflow, platform, estimates, policy, made_by, reality)
+        check_run(run, estimates)
+        assert run.makespan == run.plans[0].makespan

@@ -1,0 +1,164 @@
+"""Random worlds for random instances, runs in either gear, and equality of records."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from twins.situations import random_instance
+from weft import registry
+from weft.contracts import Order, Planner
+from weft.executors.reality import Reality, platform_changes
+from weft.model import (
+    Estimates,
+    Freedom,
+    Platform,
+    Run,
+    Schedule,
+    Situation,
+    Workflow,
+    check_schedule,
+)
+from weft.model.check_run import check_run
+from weft.model.events import Event, EventKind
+from weft.run import simulate
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A planner whose every plan is checked against the situation that it was made for."""
+
+    planner: Planner
+    name: ClassVar[str] = "checked"
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        schedule = self.planner.plan(situation, freedom)
+        if np.isfinite(situation.expected_finish()).all():  # else some are never expected to end
+            check_schedule(schedule, situation)
+        return schedule
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workflow on a platform, and what really happens there."""
+
+    workflow: Workflow
+    platform: Platform
+    reality: Reality
+
+    @property
+    def estimates(self) -> Estimates:
+        return Estimates.declared(self.workflow, self.platform)
+
+    def run(self, spec: str, by_events: bool = False) -> Run:
+        policy, planner = registry.strategy(spec)
+        checked = None if planner is None else Checked(planner)
+        run = simulate(
+            self.workflow,
+            self.platform,
+            self.estimates,
+            policy,
+            checked,
+            self.reality,
+            by_events,
+        )
+        known = Estimates(self.reality.work) if policy.name == "ideal" else self.estimates
+        check_run(run, known)
+        return run
+
+
+def random_case(
+    seed: int, quiet: bool = False, losses: bool = True, stops: bool = True, n: int | None = None
+) -> Case:
+    """A random instance in a random world; a quiet one only has other durations."""
+    rng = np.random.default_rng(seed)
+    exact = bool(rng.random() < 0.5)
+    workflow, platform = random_instance(rng, n_tasks=n, exact=exact, changes=losses and not quiet)
+    estimates = Estimates.declared(workflow, platform)
+    shape = estimates.cost.shape if rng.random() < 0.5 else (workflow.n_tasks, 1)
+    factors = rng.choice([0.5, 1.0, 1.5, 2.0], shape) if exact else rng.uniform(0.3, 2.0, shape)
+    changes = [] if quiet else random_changes(rng, workflow, platform, exact, losses, stops)
+    return Case(workflow, platform, Reality(estimates.cost * factors, changes))
+
+
+def random_changes(
+    rng: np.random.Generator,
+    workflow: Workflow,
+    platform: Platform,
+    exact: bool,
+    losses: bool,
+    stops: bool,
+) -> list[Event]:
+    """Joins, leaves, deaths and returns, changes of speed; the first processor never goes."""
+    plan = registry.planner("heft").plan(Situation.at_start(workflow, platform))
+    horizon = 1.5 * plan.makespan + 1.0
+    moments = np.unique(np.concatenate([plan.start, plan.finish]))
+
+    def times(n: int, low: float = 0.0, high: float = np.inf) -> list[float]:
+        drawn = rng.choice(moments, n) if exact else rng.uniform(0, horizon, n)
+        return sorted({float(t) for t in drawn if low < t < high})
+
+    changes = platform_changes(platform)
+    for p in range(1, platform.n_processors):
+        if losses and rng.random() < 0.5:
+            low, high = float(platform.joins[p]), float(platform.leaves[p])
+            turns = times(int(rng.integers(1, 5)), low, high)
+            if np.isfinite(high):  # back before it leaves
+                turns = turns[: len(turns) // 2 * 2]
+            for k, time in enumerate(turns):
+                changes.append(Event(EventKind.JOINED if k % 2 else EventKind.GONE, p, time))
+    for kind, many, most in (
+        (EventKind.AVAILABILITY, platform.n_processors, 1.0),
+        (EventKind.BANDWIDTH, platform.n_hosts**2, 2.0),
+    ):
+        for which in range(many):
+            if rng.random() < 0.3:
+                at = times(int(rng.integers(1, 4)))
+                for time in at:
+                    low = 0.0 if stops and rng.random() < 0.3 else 0.25
+                    value = rng.choice([low, 0.5, most]) if exact else rng.uniform(low, most)
+                    changes.append(Event(kind, which, time, float(value)))
+                changes.append(Event(kind, which, horizon, float(most)))
+    return changes
+
+
+def same_record(a: Run, b: Run) -> None:
+    """Every array of the two records is the same to the last bit."""
+    for log in ("attempts", "transfers"):
+        for name, values in vars(getattr(a, log)).items():
+            np.testing.assert_array_equal(values, getattr(getattr(b, log), name), err_msg=name)
+    assert a.evaluations == b.evaluations
+    assert a.plan_times == b.plan_times
+    assert a.changes == b.changes
+    assert a.strategy == b.strategy
+    assert len(a.plans) == len(b.plans)
+    for one, other in zip(a.plans, b.plans, strict=True):
+        for name in ("processor", "start", "finish"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def set_speed(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    """Run all kernels plain, or all compiled: plain ones cannot write out of bounds unnoticed."""
+    registry_names = registry.strategy_names(), registry.planner_names()
+    assert all(registry_names)
+    decide: Callable[[int], bool] = lambda work: compiled  # noqa: E731
+    for name, module in list(sys.modules.items()):
+        if name.startswith("weft.") and name != "weft.kernels.compiled" and hasattr(module, "pays"):
+            monkeypatch.setattr(module, "pays", decide)
+
+
+def specs(planners: list[str]) -> list[str]:
+    """Every registered strategy, with each of the planners where it has one."""
+    result = []
+    for name in registry.strategy_names():
+        policy: Any = registry.strategy(name)[0]
+        if isinstance(policy, Order) or not hasattr(policy, "planner"):
+            result.append(name)
+        else:
+            result += [f"{name}[planner={planner}]" for planner in planners]
+    return result
