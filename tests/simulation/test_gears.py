@@ -55,7 +55,7 @@ def test_plain(monkeypatch: pytest.MonkeyPatch, spec: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", WORLDS)
 def test_compiled(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     set_speed(monkeypatch, compiled=True)
-    for seed in range(20):
+    for seed in range(10):
         case = random_case(seed, **WORLDS[kind])
         for spec in SPECS:
             both_gears(case, spec)
@@ -157,7 +157,7 @@ def test_migration(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
     """A running task that the new plan puts elsewhere is cancelled and runs there."""
     set_speed(monkeypatch, compiled)
     moved = 0
-    for seed in range(40):
+    for seed in range(25):
         case = random_case(seed, losses=False, stops=False)
         for name in ("always", "slack"):
             policy, _ = registry.strategy(name)
@@ -176,7 +176,7 @@ def test_migration(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
             check_run(natively)
             same_record(natively, by_events)
             moved += natively.migrations
-    assert moved > 20
+    assert moved > 10
 
 
 # Known faults ------------------------------------------------------------------------------

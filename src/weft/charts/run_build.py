@@ -213,6 +213,8 @@ def _reads(run: Run) -> _Reads:
                 reads.add(item, maker, k, finish[maker], finish[maker], False)
                 continue
             arrival, sent = moved
+            made = _latest(makers[producer], sent)  # what was moved, not what was made again later
+            maker = maker if made is None else int(made[1])
             new = (item, host[k], arrival) not in seen
             seen.add((item, host[k], arrival))
             reads.add(item, maker, k, sent, arrival, new)
@@ -225,6 +227,8 @@ def _makers(run: Run) -> dict[int, list[tuple[float, int]]]:
     result: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for k in np.flatnonzero(np.isin(log.end, FINISHED)).tolist():
         result[int(log.task[k])].append((float(log.finish[k]), k))
+    for entries in result.values():
+        entries.sort()
     return result
 
 
