@@ -21,8 +21,11 @@ demo: install
 	@mkdir -p out
 	$(BIN)/weft plan examples/montage.yaml -p examples/cluster.yaml \
 		--gantt out/montage.html --gantt out/montage.png
+	$(BIN)/weft simulate examples/montage.yaml -p examples/cluster.yaml --strategy slack \
+		--world examples/world.yaml --gantt out/montage-run.html
 	@echo
-	@echo "Open out/montage.html in a browser: zoom with the wheel, hover for details."
+	@echo "Open out/montage.html and out/montage-run.html in a browser:"
+	@echo "zoom with the wheel, hover for details."
 
 test: dev system
 	$(BIN)/python -m pytest
@@ -36,6 +39,7 @@ check: dev
 bench: install
 	$(BIN)/weft bench quality
 	$(BIN)/weft bench plan --full --million
+	$(BIN)/weft bench simulate --million
 
 # A browser for the test of the chart page. Without it (or without root) that test is skipped.
 system:
