@@ -10,8 +10,6 @@ import pytest
 
 from simulation.worlds import Case, random_case, same_record, set_speed, specs
 from weft import registry
-from weft.coordinator import IllegalEventError
-from weft.errors import InvalidScheduleError, PlanningError
 from weft.executors.reality import Reality
 from weft.model import (
     Attempts,
@@ -24,7 +22,7 @@ from weft.model import (
     Situation,
     Workflow,
 )
-from weft.model.check_run import InvalidRunError, check_run
+from weft.model.check_run import check_run
 from weft.model.events import Event, EventKind
 from weft.run import StuckError, simulate
 
@@ -194,13 +192,11 @@ def rewound_case() -> Case:
     return Case(workflow, platform, Reality(cost, [Event(EventKind.GONE, 1, 5.0)]))
 
 
-@pytest.mark.xfail(strict=True, raises=InvalidRunError)
 def test_a_copy_is_not_counted_twice() -> None:
     run = rewound_case().run("static")
     assert run.attempts.start[run.final_attempts()[2]] == 50.0  # when Q is done
 
 
-@pytest.mark.xfail(strict=True, raises=StuckError)
 def test_just_in_time_makes_room_for_what_was_lost() -> None:
     """X holds the only processor and waits for what P must make again."""
     platform = Platform.build([Processor("p0"), Processor("p1")], Link(1.0))
@@ -212,7 +208,6 @@ def test_just_in_time_makes_room_for_what_was_lost() -> None:
     assert case.run("fifo").makespan == 16.0
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError)
 def test_first_come_first_served_after_a_join() -> None:
     """The line keeps its order when a processor joins."""
     platform = Platform.build([Processor("p0"), Processor("p1", joins=5.0)])
@@ -242,7 +237,6 @@ def test_a_processor_that_stands_still() -> None:
         assert case.run(spec).makespan == 8.0
 
 
-@pytest.mark.xfail(strict=True, raises=PlanningError)
 def test_a_new_plan_while_the_only_processor_stands_still() -> None:
     """Nobody knows when it goes on, but it is there and will not leave."""
     platform = Platform.build([Processor("p0"), Processor("p1")])
@@ -257,7 +251,6 @@ def test_a_new_plan_while_the_only_processor_stands_still() -> None:
     assert case.run("static").makespan == 12.0
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeWarning)
 def test_slack_while_a_processor_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan's makespan is infinite then, and infinity less infinity is no slack."""
     set_speed(monkeypatch, compiled=False)
@@ -275,13 +268,11 @@ def test_slack_while_a_processor_stands_still(monkeypatch: pytest.MonkeyPatch) -
     assert case.run("slack").makespan == 23.0
 
 
-@pytest.mark.xfail(strict=True, raises=InvalidScheduleError)
 def test_a_new_plan_while_a_link_stands_still() -> None:
     """The kernel plans as if what is stuck on its way were sent anew; nobody will."""
     both_gears(random_case(54), "always[planner=heft]")
 
 
-@pytest.mark.xfail(strict=True, raises=(InvalidRunError, StuckError))
 @pytest.mark.parametrize(
     ("seed", "spec"), [(35, "ideal"), (20, "fifo"), (42, "fifo"), (57, "fifo")]
 )
@@ -289,7 +280,6 @@ def test_random_worlds_that_failed(seed: int, spec: str) -> None:
     both_gears(random_case(seed, stops=False), spec)
 
 
-@pytest.mark.xfail(strict=True, raises=IllegalEventError)
 def test_a_change_of_speed_at_the_very_end_of_a_task() -> None:
     """Rounding must not let a task finish before the change that it was foreseen anew at."""
     platform = Platform.build([Processor("p0")])

@@ -12,6 +12,7 @@ from weft.kernels.board import Board
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.situate import copies, facts, under_way
 from weft.model import (
+    STANDS_STILL,
     Attempts,
     Copies,
     Estimates,
@@ -77,7 +78,7 @@ def empty_board(
         missing=np.zeros(n, dtype=np.int32),
         attempt=np.full(n, -1, dtype=np.int32),
         latest=np.full(n, np.inf),
-        line=np.zeros(n, dtype=np.int32) if line is None else line.astype(np.int32),
+        line=np.full(n, -1, dtype=np.int32) if line is None else line.astype(np.int32),
         unmade=np.zeros(n, dtype=np.int32),
         ready=np.zeros(n + 1, dtype=np.int32),
         estimate=estimates.cost.reshape(-1),
@@ -163,7 +164,8 @@ def _transfers(board: Board, wf: Workflow, pf: Platform) -> Transfers:
     while count > room:
         room = max(room, count)
         which, arrival = np.empty(room, dtype=np.int32), np.empty(room)
-        count = call(under_way, board, wf.item_size, pf.time_per_unit.reshape(-1), which, arrival)
+        per_unit = pf.time_per_unit.reshape(-1)
+        count = call(under_way, board, wf.item_size, per_unit, STANDS_STILL, which, arrival)
     which = which[:count]
     return Transfers(
         item=board.transfer_item[which], host=board.transfer_to[which], arrival=arrival[:count]

@@ -114,6 +114,9 @@ class Coordinator:
 
     def consider(self, late: int, change: Event | NewPlan | None) -> Replan | None:
         """Wake the policy if a task would start late or the machines changed."""
+        if change is not None:  # a plan that is being made knows nothing of it
+            self.version += 1
+            self.asked = None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
         while late >= 0 or change is not None:

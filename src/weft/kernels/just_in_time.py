@@ -6,7 +6,7 @@ move only when its processor is chosen, and the processor waits for them.
 
 from __future__ import annotations
 
-from weft.kernels.board import DONE, IN_LINE, N_READY, WAITING, Board
+from weft.kernels.board import DONE, HERE, IN_LINE, N_READY, WAITING, Board
 
 
 def stand_in_line(board: Board) -> None:
@@ -14,8 +14,14 @@ def stand_in_line(board: Board) -> None:
     board.counts[N_READY] = 0
     for k in range(board.n_tasks):
         task = board.order[k]
-        if board.status[task] != WAITING or board.on[task] >= 0:
+        if board.status[task] != WAITING:
             continue
+        if board.on[task] >= 0:
+            if can_gather(board, task):
+                continue
+            p = board.on[task]  # a processor must not wait for what may need it to be made again
+            board.queue_at[p] = board.queue_end[p]
+            board.on[task] = -1
         board.unmade[task] = 0
         for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
             producer = board.item_producer[board.in_item[e]]
@@ -23,6 +29,18 @@ def stand_in_line(board: Board) -> None:
                 board.unmade[task] += 1
         if board.unmade[task] == 0:
             get_ready(board, task)
+
+
+def can_gather(board: Board, task: int) -> bool:
+    """Whether all that the task reads is on its host or made elsewhere."""
+    there = board.host[board.on[task]]
+    for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
+        item = board.in_item[e]
+        producer = board.item_producer[item]
+        here = board.held[item * board.n_hosts + there] == HERE
+        if producer >= 0 and not here and board.status[producer] != DONE:
+            return False
+    return True
 
 
 def producer_done(board: Board, task: int) -> None:
@@ -38,8 +56,8 @@ def producer_done(board: Board, task: int) -> None:
 
 
 def get_ready(board: Board, task: int) -> None:
-    """Put a task into the heap of ready ones; without an order of its own it stands at the end."""
-    if board.first_come:
+    """Put a task into the heap of ready ones; first come, a new one stands at the end."""
+    if board.first_come and board.line[task] < 0:
         board.line[task] = board.counts[IN_LINE]
         board.counts[IN_LINE] += 1
     at = board.counts[N_READY]

@@ -103,6 +103,7 @@ def finish_attempt(board: Board, attempt: int) -> int:
     late = -1
     for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
         item = board.out_item[o]
+        had_it = board.held[item * board.n_hosts + here] == HERE  # a copy, of a task made again
         board.held[item * board.n_hosts + here] = HERE
         for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
             consumer = board.use_task[u]
@@ -110,7 +111,8 @@ def finish_attempt(board: Board, attempt: int) -> int:
                 continue
             there = board.host[board.on[consumer]]
             if there == here:
-                board.missing[consumer] -= 1
+                if not had_it:
+                    board.missing[consumer] -= 1
                 if board.on[consumer] != p and late < 0:
                     late = dispatch(board, board.on[consumer])
             elif board.held[item * board.n_hosts + there] == ABSENT:
@@ -142,6 +144,8 @@ def item_arrived(board: Board, transfer: int) -> int:
     """An item is complete on a host: tasks that waited for it there may start."""
     item, there = board.transfer_item[transfer], board.transfer_to[transfer]
     board.transfer_arrival[transfer] = board.clock[0]
+    if board.held[item * board.n_hosts + there] == HERE:
+        return -1  # it was made there meanwhile
     board.held[item * board.n_hosts + there] = HERE
     late = -1
     for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
@@ -193,6 +197,8 @@ def start(board: Board, task: int, p: int) -> None:
     board.attempt[task] = attempt
     board.running[p] = attempt
     board.queue_at[p] += 1
+    if board.first_come:
+        board.line[task] = -1
     command(board, START, attempt)
 
 
@@ -263,7 +269,9 @@ def host_gone(board: Board, host: int) -> None:
     for transfer in range(board.counts[N_TRANSFERS]):
         source, target = board.transfer_from[transfer], board.transfer_to[transfer]
         if np.isnan(board.transfer_arrival[transfer]) and (source == host or target == host):
-            board.held[board.transfer_item[transfer] * board.n_hosts + target] = ABSENT
+            cut = board.transfer_item[transfer] * board.n_hosts + target
+            if board.held[cut] == MOVING:
+                board.held[cut] = ABSENT
             board.transfer_arrival[transfer] = np.inf
             command(board, DROP, transfer)
 

@@ -47,10 +47,13 @@ def needed(board: Board, item: int) -> bool:
 
 
 def under_way(
-    board: Board, item_size: FloatArray, per_unit: FloatArray, transfers: IntArray,
-    arrival: FloatArray,
+    board: Board, item_size: FloatArray, per_unit: FloatArray, slowest: float,
+    transfers: IntArray, arrival: FloatArray,
 ) -> int:  # fmt: skip
-    """List the transfers under way and when each is expected at the bandwidth known now."""
+    """List the transfers under way and when each is expected at the bandwidth known now.
+
+    A link is expected to be no slower than `slowest`, even if it stands still.
+    """
     count = 0
     for transfer in range(board.counts[N_TRANSFERS]):
         if not np.isnan(board.transfer_arrival[transfer]):
@@ -59,7 +62,7 @@ def under_way(
         left = item_size[board.transfer_item[transfer]] * per_unit[link] - board.moved[transfer]
         ends = board.moved_since[transfer]
         if left > 0.0:
-            ends += left / board.bandwidth[link] if board.bandwidth[link] > 0.0 else np.inf
+            ends += left / max(board.bandwidth[link], slowest)
         if count < len(transfers):
             transfers[count] = transfer
             arrival[count] = max(ends, board.clock[0])

@@ -127,7 +127,7 @@ def happen(world: World, kind: int, which: int, time: float, value: float) -> No
         attempt = world.running[which]
         if attempt >= 0:
             done = (time - world.work_since[attempt]) * world.availability[which]
-            world.work_left[attempt] -= done
+            world.work_left[attempt] = max(0.0, world.work_left[attempt] - done)
             world.work_since[attempt] = time
         world.availability[which] = value
         if attempt >= 0:
@@ -138,7 +138,8 @@ def happen(world: World, kind: int, which: int, time: float, value: float) -> No
         for transfer in range(world.counts[N_TRANSFERS]):
             if world.data_link[transfer] == which and world.data_left[transfer] != OVER:
                 if time > world.data_since[transfer]:
-                    world.data_left[transfer] -= (time - world.data_since[transfer]) * old
+                    moved = (time - world.data_since[transfer]) * old
+                    world.data_left[transfer] = max(0.0, world.data_left[transfer] - moved)
                     world.data_since[transfer] = time
                 foresee_arrival(world, transfer)
     elif kind == GONE and world.running[which] >= 0:

@@ -5,12 +5,13 @@ from weft.model.estimates import Estimates
 from weft.model.platform import Link, Platform, Processor
 from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
 from weft.model.schedule import Schedule
-from weft.model.situation import Attempts, Copies, Freedom, Situation, Transfers
+from weft.model.situation import STANDS_STILL, Attempts, Copies, Freedom, Situation, Transfers
 from weft.model.workflow import EXTERNAL, Item, TaskSpec, Workflow, index_names
 
 __all__ = [
     "ENDS",
     "EXTERNAL",
+    "STANDS_STILL",
     "AttemptLog",
     "Attempts",
     "Copies",

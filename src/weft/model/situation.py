@@ -13,6 +13,9 @@ from weft.model.estimates import Estimates
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
 
+# What stands still is expected to go on at this share of its speed: far off, but not for ever.
+STANDS_STILL = 0.01
+
 
 class Freedom(Enum):
     """What a planner may move."""
@@ -111,8 +114,7 @@ class Situation:
         assert a.since is not None
         left = np.maximum(0.0, self.estimates.cost[a.task, a.processor] - a.worked)
         if self.availability is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                left = np.where(left > 0, left / self.availability[a.processor], 0.0)
+            left = left / np.maximum(self.availability[a.processor], STANDS_STILL)
         expected = np.maximum(self.now, a.since + left)
         return np.where(np.isnan(a.finish), expected, a.finish)
 
