@@ -60,9 +60,11 @@ def under_way(
             continue
         link = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
         left = item_size[board.transfer_item[transfer]] * per_unit[link] - board.moved[transfer]
-        ends = board.moved_since[transfer]
-        if left > 0.0:
-            ends += left / max(board.bandwidth[link], slowest)
+        since, rate = board.moved_since[transfer], board.bandwidth[link]
+        if rate < slowest and board.clock[0] > since:
+            left -= (board.clock[0] - since) * rate
+            since = board.clock[0]
+        ends = since + max(0.0, left) / max(rate, slowest)
         if count < len(transfers):
             transfers[count] = transfer
             arrival[count] = max(ends, board.clock[0])

@@ -112,10 +112,14 @@ class Situation:
         a = self.attempts
         assert a.worked is not None
         assert a.since is not None
-        left = np.maximum(0.0, self.estimates.cost[a.task, a.processor] - a.worked)
+        left, since = self.estimates.cost[a.task, a.processor] - a.worked, a.since
         if self.availability is not None:
-            left = left / np.maximum(self.availability[a.processor], STANDS_STILL)
-        expected = np.maximum(self.now, a.since + left)
+            rate = self.availability[a.processor]
+            still = rate < STANDS_STILL
+            left = np.where(still, left - (self.now - since) * rate, left)
+            since = np.where(still, self.now, since)
+            left = left / np.maximum(rate, STANDS_STILL)
+        expected = np.maximum(self.now, since + np.maximum(0.0, left))
         return np.where(np.isnan(a.finish), expected, a.finish)
 
     def known_arrivals(self) -> tuple[IntArray, IntArray, FloatArray]:

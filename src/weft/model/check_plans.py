@@ -1,0 +1,160 @@
+"""Plans against facts: nothing is used before it is known, and plans are followed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import BoolArray, IntArray
+from weft.model.estimates import Estimates
+from weft.model.run_facts import CANCELLED, FAILED, REWOUND, TOLERANCE, Facts, Indices, Log
+from weft.model.schedule import Schedule
+from weft.model.situation import STANDS_STILL
+
+
+class Following:
+    """Plans against facts: what a plan may know, and that what starts is what it says."""
+
+    def __init__(self, facts: Facts, estimates: Estimates | None) -> None:
+        self.f, self.estimates, self.run = facts, estimates, facts.run
+        self.slop = TOLERANCE * facts.end
+        a = self.run.attempts
+        self.by_task = Log(a.task, np.arange(len(a.task)))
+        self.previous: dict[int, IntArray] = {}
+        self.plan_of = self._assign()
+
+    def check(self) -> list[str]:
+        """Every attempt by the plan in force, and every plan by the facts then."""
+        violations = self._starts()
+        if not violations:
+            violations += self._durations()
+            latest, begun = np.full(self.f.wf.n_tasks, -1), 0
+            for plan, now in zip(self.run.plans, self.run.plan_times, strict=True):
+                before = int(np.searchsorted(self.run.attempts.start, now))
+                latest[self.run.attempts.task[begun:before]] = np.arange(begun, before)
+                begun = before
+                violations += self._known(plan, now, latest)
+        return violations
+
+    def _assign(self) -> Indices:
+        """The plan in force at every start; where several were, the first that fits."""
+        start, times = self.run.attempts.start, np.array(self.run.plan_times)
+        newest = np.searchsorted(times, start, side="right") - 1
+        oldest = np.maximum(np.searchsorted(times, start, side="left") - 1, 0)
+        plan_of = newest.copy()
+        for k in np.flatnonzero(oldest < newest):
+            least = oldest[k]
+            if k > 0 and start[k - 1] == start[k]:
+                least = max(least, plan_of[k - 1])
+            fits = (n for n in range(least, newest[k]) if self._fits(n, np.array([k]))[0])
+            plan_of[k] = next(fits, newest[k])
+        return plan_of
+
+    def _fits(self, n: int, attempts: Indices) -> BoolArray:
+        """Whether attempts are where plan n says, each after the task planned before it."""
+        a, plan = self.run.attempts, self.run.plans[n]
+        right = plan.processor[a.task[attempts]] == a.processor[attempts]
+        before = self._previous(n)[a.task[attempts]]
+        run, _ = self.by_task.last(np.maximum(before, 0), attempts, before=True)
+        in_turn = (before < 0) | ((run >= 0) & (a.processor[run] == a.processor[attempts]))
+        fits: BoolArray = right & in_turn
+        return fits
+
+    def _previous(self, n: int) -> IntArray:
+        """The task planned before each on its processor, -1 if none."""
+        if n not in self.previous:
+            plan = self.run.plans[n]
+            _, queue = plan.queues(np.ones(self.f.wf.n_tasks, dtype=np.bool_))
+            result = np.full(self.f.wf.n_tasks, -1, dtype=np.int32)
+            same = plan.processor[queue[:-1]] == plan.processor[queue[1:]]
+            result[queue[1:][same]] = queue[:-1][same]
+            self.previous = {**{k: v for k, v in self.previous.items() if k > n - 64}, n: result}
+        return self.previous[n]
+
+    def _starts(self) -> list[str]:
+        """Attempts are where and in what order the plan in force says."""
+        f, violations = self.f, list[str]()
+        early = np.flatnonzero(self.plan_of < 0)
+        violations += [f"task {f.task(k)} starts before the first plan" for k in early]
+        planned = np.flatnonzero(self.plan_of >= 0)
+        by_plan = planned[np.argsort(self.plan_of[planned], kind="stable")]
+        numbers, first = np.unique(self.plan_of[by_plan], return_index=True)
+        for n, attempts in zip(numbers, np.split(by_plan, first[1:]), strict=True):
+            violations += [
+                f"task {f.task(k)} starts on {f.processor(k)} at {self.run.attempts.start[k]:g}, "
+                f"which the plan of {self.run.plan_times[n]:g} does not say"
+                for k in attempts[~self._fits(int(n), attempts)]
+            ]
+        return violations
+
+    def _durations(self) -> list[str]:
+        """What the planner expected each attempt to take; `ideal` knows it."""
+        a, n = self.run.attempts, len(self.run.attempts.task)
+        self.expected = np.empty(n)
+        by_plan = np.argsort(self.plan_of, kind="stable")
+        numbers, first = np.unique(self.plan_of[by_plan], return_index=True)
+        for number, attempts in zip(numbers, np.split(by_plan, first[1:]), strict=True):
+            plan, tasks = self.run.plans[number], a.task[attempts]
+            with np.errstate(invalid="ignore"):
+                self.expected[attempts] = plan.finish[tasks] - plan.start[tasks]
+        if self.run.strategy.partition("[")[0] != "ideal":
+            return []
+        off = np.abs(self.expected - a.work) > self.slop
+        return [
+            f"task {self.f.task(k)} was to take {self.expected[k]:g}, but ideal knew {a.work[k]:g}"
+            for k in np.flatnonzero(off)
+        ]
+
+    def _known(self, plan: Schedule, now: float, latest: Indices) -> list[str]:
+        """Tasks begun keep facts, with what is expected of them; the others start from now on."""
+        f, a, names = self.f, self.run.attempts, self.f.wf.task_names
+        begun = np.flatnonzero(latest >= 0)
+        k = latest[begun]
+        lost = ((a.end[k] == FAILED) | (a.end[k] == CANCELLED)) & (a.finish[k] <= now)
+        surely = lost & (a.finish[k] < now)
+        at = np.searchsorted(f.any_loss, a.finish[k])
+        lost |= (a.end[k] == REWOUND) & (np.append(f.any_loss, np.inf)[at] <= now)
+        kept = (plan.processor[begun] == a.processor[k]) & (plan.start[begun] == a.start[k])
+        timed = self._finishes(plan, now, begun, k)
+        anew = plan.start >= now - self.slop
+        at, turned = f.processors.last(plan.processor, np.full(len(names), now))
+        anew &= f.processor_up[at] | (turned == now) | (f.pf.joins[plan.processor] > now)
+        wrong = ~anew
+        wrong[begun[~surely]] = (~(kept & timed) & ~(lost & anew[begun]))[~surely]
+        violations = [
+            f"the plan of {now:g} does not know task {names[t]!r} as it was then, or begins it "
+            f"too early: {plan.start[t]:g} to {plan.finish[t]:g}"
+            for t in np.flatnonzero(wrong)
+        ]
+        if self.estimates is not None:
+            fresh = np.ones(len(names), dtype=np.bool_)
+            fresh[begun[~lost | kept]] = False
+            fresh[a.task[a.start == now]] = False  # begun just before, or just after
+            violations += self._estimated(plan, np.flatnonzero(fresh), now)
+        return violations
+
+    def _finishes(self, plan: Schedule, now: float, tasks: Indices, k: Indices) -> BoolArray:
+        """Whether the plan has the finish where it is known, and the expected one elsewhere."""
+        a, trace, moment = self.run.attempts, self.f.availability, np.full(len(k), now)
+        planned, p = plan.finish[tasks], a.processor[k]
+        known = (planned == a.finish[k]) & (a.finish[k] <= now)
+        done = trace.until(p, moment) - trace.until(p, a.start[k])
+        left = np.maximum(0.0, self.expected[k] - done)
+        expected = np.isnan(self.expected[k])
+        for before in (False, True):  # a change of speed just then may have been known or not
+            rate = np.maximum(trace.at(p, moment, before), STANDS_STILL)
+            expected |= (np.abs((planned - now) * rate - left) <= self.slop) & (planned >= now)
+        right: BoolArray = known | (expected & (a.finish[k] >= now))
+        return right
+
+    def _estimated(self, plan: Schedule, tasks: Indices, now: float) -> list[str]:
+        """Tasks not begun are planned with the estimates."""
+        assert self.estimates is not None
+        with np.errstate(invalid="ignore"):
+            takes = plan.finish[tasks] - plan.start[tasks]
+            slop = self.slop + TOLERANCE * np.nan_to_num(plan.finish[tasks], posinf=0.0)
+            off = np.abs(takes - self.estimates.cost[tasks, plan.processor[tasks]]) > slop
+        return [
+            f"the plan of {now:g} gives task {self.f.wf.task_names[t]!r} a time that nobody "
+            f"estimated: {plan.finish[t] - plan.start[t]:g}"
+            for t in tasks[off]
+        ]
