@@ -144,8 +144,8 @@ class Planning:
         quantum = float(rank.max(initial=0.0)) * EQUAL_RANKS
         if not np.isfinite(quantum):
             raise PlanningError("the costs and volumes are too large to add up")
-        level = np.rint(rank[order] / quantum) if quantum > 0 else np.zeros(len(order))
-        return order[np.argsort(-level, kind="stable")]
+        level = rank[order] / -quantum if quantum > 0 else np.zeros(len(order))
+        return order[np.argsort(np.rint(level, out=level), kind="stable")]
 
     def place(
         self,
@@ -186,19 +186,28 @@ class Planning:
         """The kernel's placement as a schedule of all tasks."""
         situation, attempts = self.situation, self.situation.attempts
         processor, start, finish = placement
-        lost: BoolArray = self.problem.movable & (processor < 0)
-        if lost.any():
-            order = situation.workflow.order
-            task = situation.workflow.task_names[order[lost[order]][0]]
-            raise PlanningError(f"no processor can finish task {task!r} before it leaves")
+        if processor.min(initial=0) < 0:
+            self._check_all_placed(processor)
         processor = self.usable[processor] if not self._all_usable else processor
         if len(attempts.task):
             processor[attempts.task] = attempts.processor
             start[attempts.task] = attempts.start
             finish[attempts.task] = situation.expected_finish()
         return Schedule(
-            spec_of(planner), situation.workflow, situation.platform, processor, start, finish
+            planner=spec_of(planner),
+            workflow=situation.workflow,
+            platform=situation.platform,
+            processor=sealed(processor),
+            start=sealed(start),
+            finish=sealed(finish),
         )
+
+    def _check_all_placed(self, processor: IntArray) -> None:
+        lost: BoolArray = self.problem.movable & (processor < 0)
+        if lost.any():
+            order = self.situation.workflow.order
+            task = self.situation.workflow.task_names[order[lost[order]][0]]
+            raise PlanningError(f"no processor can finish task {task!r} before it leaves")
 
 
 def _listed(value: Any) -> Any:

@@ -26,20 +26,20 @@ def fill_upward_rank(
     problem: Problem, weight: FloatArray, startup: float, per_unit: float, rank: FloatArray
 ) -> None:
     """The same into an array of zeros."""
-    movable, use_ptr, use_task = problem.movable, problem.use_ptr, problem.use_task
     for k in range(problem.n_tasks - 1, -1, -1):
         task = problem.order[k]
-        if not movable[task]:
+        if not problem.movable[task]:
             continue
-        longest = 0.0
-        for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
-            item = problem.out_item[o]
-            transfer = startup + problem.item_size[item] * per_unit
-            for u in range(use_ptr[item], use_ptr[item + 1]):
-                consumer = use_task[u]
-                if movable[consumer] and transfer + rank[consumer] > longest:
-                    longest = transfer + rank[consumer]
-        rank[task] = weight[task] + longest
+        rank[task] += weight[task]  # on top of the longest way on, which its consumers have noted
+        for e in range(problem.in_ptr[task], problem.in_ptr[task + 1]):
+            item = problem.in_item[e]
+            producer = problem.item_producer[item]
+            if producer >= 0:
+                transfer = startup + problem.item_size[item] * per_unit
+                rank[producer] = max(rank[producer], transfer + rank[task])
+    for task in range(problem.n_tasks):
+        if not problem.movable[task]:
+            rank[task] = 0.0
 
 
 def downward_rank(
