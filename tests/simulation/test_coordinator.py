@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from simulation.board_rules import check_board
 from simulation.worlds import Checked, specs
 from twins.situations import random_instance
 from weft import registry
-from weft.coordinator import Coordinator, IllegalEventError
+from weft.coordinator import Coordinator, IllegalEventError, check_board
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.model import (
@@ -333,7 +332,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def consistent(self) -> None:
-        check_board(self.coordinator.board, pending=self.coordinator.asked is not None)
+        self.coordinator.check_state()
         assert self.coordinator.board.counts[b.N_COMMANDS] == 0
 
     def teardown(self) -> None:

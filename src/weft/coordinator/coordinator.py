@@ -14,6 +14,7 @@ from weft.coordinator.boards import (
     room_for,
     waiting,
 )
+from weft.coordinator.check_board import check_board
 from weft.errors import WeftError
 from weft.kernels import board as b
 from weft.kernels.board import Board
@@ -206,6 +207,10 @@ class Coordinator:
             return f"late start of {self.workflow.task_names[notice.late_task]}"
         assert notice.event is not None
         return notice.event.kind.name.lower()
+
+    def check_state(self) -> None:
+        """Raise BrokenStateError if the run's state contradicts itself."""
+        check_board(self.board, pending=self.asked is not None)
 
     def check(self, event: Event) -> None:
         """Refuse an event that cannot have happened; nothing is changed by it."""
