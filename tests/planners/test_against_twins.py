@@ -79,3 +79,12 @@ def test_small_work_runs_plain_until_compiling_would_have_paid(
     monkeypatch.setattr(compiled, "_plain_work", 0)
     half = compiled.WORTH_COMPILING // 2
     assert [compiled.pays(half), compiled.pays(half), compiled.pays(half)] == [False, False, True]
+
+
+def test_without_numba_s_private_option_kernels_compile_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiled, "_compiled", {})
+    monkeypatch.setattr(compiled, "_can_skip_counting", lambda: False)
+    monkeypatch.setattr("weft.planning.pays", lambda work: True)
+    _compare("heft", random_situation(np.random.default_rng(1), exact=True), exact=True)

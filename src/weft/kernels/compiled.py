@@ -53,7 +53,7 @@ def _compile(kernel: FunctionType) -> Any:
         twin.__module__ = kernel.__module__
         twin.__qualname__ = kernel.__qualname__
         options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True}
-        if not MAKES_ARRAYS.intersection(kernel.__code__.co_names):
+        if not MAKES_ARRAYS.intersection(kernel.__code__.co_names) and _can_skip_counting():
             # Nothing to count: without this, every use of an array in a tuple is an atomic
             # increment and decrement of its references, and the loops run ten times slower.
             options["_nrt"] = False
@@ -62,6 +62,13 @@ def _compile(kernel: FunctionType) -> Any:
         _compiled[kernel] = numba.njit(**options)(twin)
         config.CACHE_DIR = others  # other people's kernels in this process stay where they were
     return _compiled[kernel]
+
+
+def _can_skip_counting() -> bool:
+    """Whether this Numba still has the option, which is not part of its public face."""
+    from numba.core.registry import cpu_target
+
+    return hasattr(cpu_target.options, "_nrt")
 
 
 def _cache_directory() -> Path:
