@@ -55,7 +55,7 @@ def _compile(kernel: FunctionType) -> Any:
         options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True}
         if not MAKES_ARRAYS.intersection(kernel.__code__.co_names) and _can_skip_counting():
             # Nothing to count: without this, every use of an array in a tuple is an atomic
-            # increment and decrement of its references, and the loops run ten times slower.
+            # increment and decrement of its references, and the loops run nine times slower.
             options["_nrt"] = False
         config: Any = numba.config
         others, config.CACHE_DIR = config.CACHE_DIR, str(_cache_directory())
