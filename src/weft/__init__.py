@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weft.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from weft.api import load, load_platform, plan, simulate
+    from weft.api import compute, load, load_platform, plan, run, simulate
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
     from weft.experiments.comparison import compare
+    from weft.flow import Flow
+    from weft.live.outcome import Outcome, RunFailedError
     from weft.model import Platform, Run, Schedule, Workflow, check_schedule
-
-__version__ = "0.1.0"
 
 # Where each public name lives; it is imported when first used, so that `import weft` is instant.
 _HOMES = {
@@ -25,6 +27,11 @@ _HOMES = {
     "load_platform": "weft.api",
     "plan": "weft.api",
     "simulate": "weft.api",
+    "run": "weft.api",
+    "compute": "weft.api",
+    "Flow": "weft.flow",
+    "Outcome": "weft.live.outcome",
+    "RunFailedError": "weft.live.outcome",
     "compare": "weft.experiments.comparison",
     "InputError": "weft.errors",
     "InvalidScheduleError": "weft.errors",
@@ -37,19 +44,24 @@ _HOMES = {
     "check_schedule": "weft.model",
 }
 __all__ = [
+    "Flow",
     "InputError",
     "InvalidScheduleError",
+    "Outcome",
     "PlanningError",
     "Platform",
     "Run",
+    "RunFailedError",
     "Schedule",
     "WeftError",
     "Workflow",
     "check_schedule",
     "compare",
+    "compute",
     "load",
     "load_platform",
     "plan",
+    "run",
     "simulate",
 ]
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from weft import formats, registry
 from weft.files import in_file
 from weft.model import Estimates, Platform, Run, Schedule, Situation, Workflow
+
+if TYPE_CHECKING:
+    from weft.flow import Flow, Task
+    from weft.live import Listener, Outcome
 
 Source = str | PathLike[str] | Mapping[str, Any]
 
@@ -43,7 +49,7 @@ def simulate(
 
     A world that gives no durations may be combined with a qoi. `by_events` keeps every event.
     """
-    from weft import run
+    from weft import wiring
     from weft.executors import reality
 
     policy, planner = registry.strategy(strategy)
@@ -57,4 +63,92 @@ def simulate(
             truth = reality.from_world(
                 workflow, platform, estimates, given, qoi, seed, per_processor
             )
-    return run.simulate(workflow, platform, estimates, policy, planner, truth, by_events)
+    return wiring.simulate(workflow, platform, estimates, policy, planner, truth, by_events)
+
+
+def run(
+    work: Workflow | Flow | Source,
+    on: Any = "local",
+    strategy: str = "auto",
+    *,
+    dir: str | PathLike[str] = ".",
+    shared: bool = False,
+    retries: int = 0,
+    timeout: float | None = None,
+    keep_going: bool = False,
+    absolute: bool = False,
+    use_history: bool = True,
+    keep_results: bool = False,
+    resume: str | None = None,
+    listener: Listener | None = None,
+) -> Outcome:
+    """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
+
+    `on` is `local`, `local:4`, `dask://host:port` or a Client of Dask. Files are read and written
+    in `dir`, where `.weft/runs` keeps the run's journal; `resume` names a run there to go on with.
+    A run that fails does not raise: look at `.status` and `.failures`.
+    """
+    from weft import live
+    from weft.flow import Flow
+
+    calls, fetch, source = None, None, None
+    if isinstance(work, Flow):
+        workflow, calls = work.build()
+        fetch = partial(_result_of, work)
+    elif isinstance(work, Workflow):
+        workflow = work
+    else:
+        workflow = load(work)
+        source = None if isinstance(work, Mapping) else str(Path(work).absolute())
+    directory = Path(dir)
+    if resume is not None:
+        from weft.journal.places import RunHome
+
+        home = RunHome.find(directory, resume)
+        return live.resume(home, workflow, calls, listener=listener, fetch=fetch, on=on)
+    options = live.Options(
+        on=on,
+        strategy=strategy,
+        directory=directory,
+        shared=shared,
+        retries=retries,
+        timeout=timeout,
+        keep_going=keep_going,
+        absolute=absolute,
+        use_history=use_history,
+        keep_results=keep_results,
+    )
+    return live.start(workflow, options, calls, source, listener, fetch)
+
+
+def _result_of(flow: Flow, results: Path, task: Any) -> Any:
+    """A result that the run has kept."""
+    from weft.executors.results import load_result
+
+    return load_result(results, flow.index(task), task.name)
+
+
+def compute(*collections: Any, client: Any = None, strategy: str = "auto", **options: Any) -> Any:
+    """Compute Dask's delayed objects (or other collections) with a plan of weft's.
+
+    Without a client they run on this machine. Gives back the value of one collection, or a tuple
+    of several, as `dask.compute` does.
+    """
+    from weft.delayed import flow_of
+    from weft.flow import replaced
+    from weft.live.outcome import RunFailedError
+    from weft.model.call import refs
+
+    flow, outputs = flow_of(list(collections))
+    if not len(flow):
+        values = tuple(outputs)
+    else:
+        wanted: list[Task] = []
+        replaced(outputs, wanted.append)
+        read = {index for call in flow.build()[1] for index in refs(call)}
+        options["keep_results"] = any(flow.index(task) in read for task in wanted)
+        outcome = run(flow, "local" if client is None else client, strategy, **options)
+        if not outcome.ok:
+            raise RunFailedError(outcome)
+        values = tuple(replaced(output, outcome.result) for output in outputs)
+    return values[0] if len(values) == 1 else values

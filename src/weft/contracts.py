@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from weft.arrays import FloatArray, IntArray
-from weft.model import Freedom, Schedule, Situation, Workflow
-from weft.model.events import Command, Event
+from weft.model import Freedom, Platform, Schedule, Situation, Workflow
+from weft.model.events import Command, Event, StartTask
 
 
 class Planner(Protocol):
@@ -68,12 +69,51 @@ class Order(Protocol):
 
 
 class Executor(Protocol):
-    """Where tasks really run: simulated, local, Dask."""
+    """Where tasks run: simulated, local, Dask. One conformance suite holds for all."""
 
     def perform(self, command: Command) -> None:
         """Begin to do what the coordinator asks for."""
         ...
 
-    def next_event(self) -> Event | None:
-        """Wait for the next thing that happens; None if nothing ever will."""
+    def next_event(self, wait: bool = True) -> Event | None:
+        """Wait for the next thing that happens; None if nothing ever will.
+
+        Without waiting: what has already happened, else None. (What happens in a simulated world
+        depends on what is done first, so there nothing ever has.)
+        """
+        ...
+
+
+class Machines(Executor, Protocol):
+    """An executor of real machines: they are found there, and may change while nobody looks."""
+
+    @property
+    def platform(self) -> Platform:
+        """The processors; those that are found later stand at the end."""
+        ...
+
+    @property
+    def ahead(self) -> float:
+        """Seconds of work that it wants to know of in advance, by Prepare; 0: none."""
+        ...
+
+    def machine(self, processor: int) -> str:
+        """The name under which the history knows a processor, in this run and in others."""
+        ...
+
+    def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
+        """What happened since the journal ended, as events for it; called before all else.
+
+        `running`: the attempts that it says are under way; each must get an end: finished if its
+        outputs are all there, else failed through no fault of its own. `held`: the (item, host)
+        pairs that it says are there; those that are not must be lost.
+        """
+        ...
+
+    def post(self, event: Event) -> None:
+        """Let this be a next event, from a signal handler too. Its time is set when it is read."""
+        ...
+
+    def close(self) -> None:
+        """Stop what still runs, as if cancelled, and let go of the machines."""
         ...

@@ -30,7 +30,8 @@ class Planning:
         self.situation, self.freedom = situation, freedom
         self.usable = np.flatnonzero(situation.usable()).astype(np.int32)
         if len(self.usable) == 0:
-            if len(situation.attempts.task) < situation.workflow.n_tasks:
+            given_up = 0 if situation.given_up is None else int(situation.given_up.sum())
+            if len(situation.attempts.task) + given_up < situation.workflow.n_tasks:
                 raise PlanningError(f"no processor can be used at time {situation.now:g}")
             self.usable = np.arange(situation.platform.n_processors, dtype=np.int32)
         self.problem = self._pose()
@@ -92,6 +93,8 @@ class Planning:
             settled_on[attempts.task] = number[attempts.processor]
             source_host[attempts.task] = host[attempts.processor]
             ready_at[attempts.task] = np.maximum(situation.now, situation.expected_finish())
+        if situation.given_up is not None:
+            movable &= ~situation.given_up
         return {
             "movable": sealed(movable),
             "settled_on": sealed(settled_on),
@@ -193,6 +196,10 @@ class Planning:
             processor[attempts.task] = attempts.processor
             start[attempts.task] = attempts.start
             finish[attempts.task] = situation.expected_finish()
+        if situation.given_up is not None:  # they stand in the schedule, but take no time
+            processor[situation.given_up] = 0
+            end = float(finish[~situation.given_up].max(initial=situation.now))
+            start[situation.given_up] = finish[situation.given_up] = end
         return Schedule(
             planner=spec_of(planner),
             workflow=situation.workflow,

@@ -25,6 +25,7 @@ from weft.model import (
     Processor,
     Schedule,
     Situation,
+    Tolerance,
     Workflow,
 )
 from weft.model.events import (
@@ -32,6 +33,7 @@ from weft.model.events import (
     DropTransfer,
     Event,
     EventKind,
+    NewEstimates,
     NewPlan,
     Replan,
     SendItem,
@@ -85,6 +87,9 @@ ILLEGAL = [
     Event(EventKind.BANDWIDTH, 4, 3.0, 0.5),
     Event(EventKind.BANDWIDTH, 1, 3.0, np.inf),
     Event(EventKind.BANDWIDTH, 1, 3.0, -1.0),
+    Event(EventKind.ITEM_LOST, 2, 3.0),  # there is only one item on two hosts
+    Event(EventKind.ITEM_LOST, 1, 3.0),  # it is still on its way there
+    Event(EventKind.PAUSED, 0, 3.0, 0.5),
     Event(EventKind.GONE, 1, 1.9),  # before the last event
     Event(EventKind.GONE, 1, np.nan),
     Event(EventKind.GONE, 1, np.inf),
@@ -227,7 +232,12 @@ class Machine(RuleBasedStateMachine):
         if planner is not None:
             self.planner = Checked(planner) if rng.random() < 0.3 else Scattered(seed)
         estimates = Estimates.declared(workflow, platform)
-        self.coordinator = Coordinator(workflow, platform, estimates, policy)
+        tolerance = Tolerance(
+            retries=int(rng.integers(3)),
+            losses=int(rng.integers(2, 5)),
+            keep_going=rng.random() < 0.7,
+        )
+        self.coordinator = Coordinator(workflow, platform, estimates, policy, tolerance)
         self.old = []
         self.commands = self.coordinator.begin()
         self.answer()
@@ -273,6 +283,35 @@ class Machine(RuleBasedStateMachine):
     @rule(number=numbers, later=times)
     def fail(self, number: int, later: float) -> None:
         self.happen(EventKind.TASK_FAILED, self.pick(self.open, number), later)
+
+    @precondition(lambda self: self.coordinator.board.held.size)
+    @rule(number=numbers, later=times)
+    def lose(self, number: int, later: float) -> None:
+        here = self.coordinator.board.held == b.HERE
+        if here.any():
+            self.happen(EventKind.ITEM_LOST, self.pick(here, number), later)
+
+    @rule(value=st.sampled_from([0.0, 0.0, 1.0]), later=times)
+    def pause(self, value: float, later: float) -> None:
+        self.happen(EventKind.PAUSED, 0, later, value)
+
+    @rule(number=numbers, later=times, more=st.integers(0, 2))
+    def learn(self, number: int, later: float, more: int) -> None:
+        """Other estimates, and processors that were not known before, on hosts old and new."""
+        c, rng = self.coordinator, np.random.default_rng(number)
+        if c.platform.n_processors + more > 7:
+            return
+        old = c.platform
+        names, hosts = list(old.processor_names), [old.host_names[h] for h in old.host]
+        for k in range(len(names), len(names) + more):
+            names.append(f"new-{k}")
+            hosts.append(str(rng.choice([*old.host_names, f"host-{k}"])))
+        platform = Platform.build(
+            [Processor(n, h) for n, h in zip(names, hosts, strict=True)], Link(1.0)
+        )
+        cost = rng.integers(1, 300, (c.workflow.n_tasks, len(names))).astype(np.float64)
+        new = NewEstimates(c.now + later, Estimates(cost), platform)
+        assert c.handle(new) == []
 
     @precondition(lambda self: self.moving.any())
     @rule(number=numbers, later=times)
@@ -342,6 +381,7 @@ class Machine(RuleBasedStateMachine):
         board = self.coordinator.board
         if not board.present.any():
             self.happen(EventKind.JOINED, 0, 1.0)
+        self.happen(EventKind.PAUSED, 0, 1.0, 0.0)  # go on, also with what was given up
         finish_all(self.coordinator, self.planner, self.commands)
         check_board(self.coordinator.board)
 

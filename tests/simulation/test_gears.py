@@ -24,7 +24,7 @@ from weft.model import (
 )
 from weft.model.check_run import check_run
 from weft.model.events import Event, EventKind
-from weft.run import StuckError, simulate
+from weft.wiring import StuckError, simulate
 
 PLANNERS = ["heft", "dls", "fcp"]
 SPECS = specs(PLANNERS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft
-import weft.run
+import weft.wiring
 from simulation.worlds import Case, random_case, set_speed
 from twins.situations import random_instance
 from twins.static_run import follow
@@ -77,6 +77,6 @@ def test_shared_workflows(path: Path) -> None:
     for planner in PLANNERS:
         policy, made_by = registry.strategy(f"static[planner={planner}]")
         reality = draw(workflow, platform, estimates)
-        run = weft.run.simulate(workflow, platform, estimates, policy, made_by, reality)
+        run = weft.wiring.simulate(workflow, platform, estimates, policy, made_by, reality)
         check_run(run, estimates)
         assert run.makespan == run.plans[0].makespan

@@ -26,7 +26,7 @@ from weft.model import (
 )
 from weft.model.check_run import check_run
 from weft.model.events import Event, EventKind
-from weft.run import simulate
+from weft.wiring import simulate
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,36 @@ def empty_board(
     )
 
 
+def grown(board: Board, pf: Platform, estimates: Estimates) -> Board:
+    """The same board on a platform with more processors, at its end; they have yet to join."""
+    h, more = board.n_hosts, pf.n_processors - board.n_processors
+    held = np.zeros((len(board.item_producer), pf.n_hosts), dtype=np.int8)
+    held[:, :h] = board.held.reshape(-1, h)
+    bandwidth = np.ones((pf.n_hosts, pf.n_hosts))
+    bandwidth[:h, :h] = board.bandwidth.reshape(h, h)
+    burst = board.burst + more
+    if board.just_in_time:
+        burst += more * int(np.diff(board.in_ptr).max(initial=0))
+    queue = np.zeros(max(board.n_tasks, pf.n_processors), dtype=np.int32)
+    queue[: len(board.queue)] = board.queue
+    return board._replace(
+        n_processors=pf.n_processors,
+        n_hosts=pf.n_hosts,
+        burst=burst,
+        host=pf.host,
+        startup=pf.startup.reshape(-1),
+        estimate=estimates.cost.reshape(-1),
+        present=np.concatenate([board.present, np.zeros(more, dtype=np.bool_)]),
+        running=np.concatenate([board.running, np.full(more, -1, dtype=np.int32)]),
+        queue=queue,
+        queue_at=np.concatenate([board.queue_at, np.zeros(more, dtype=np.int32)]),
+        queue_end=np.concatenate([board.queue_end, np.zeros(more, dtype=np.int32)]),
+        availability=np.concatenate([board.availability, np.ones(more)]),
+        held=held.reshape(-1),
+        bandwidth=bandwidth.reshape(-1),
+    )
+
+
 def room_for(board: Board, transfers: int = 0) -> Board:
     """The same board, its logs long enough for an event and so many transfers more.
 
@@ -145,6 +175,7 @@ def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimate
         transfers=_transfers(board, wf, pf),
         availability=board.availability.copy(),
         present=board.present.copy(),
+        given_up=board.status == b.GIVEN_UP if board.counts[b.N_GIVEN_UP] else None,
     )
 
 

@@ -80,6 +80,8 @@ def _check_attempts(board: Board) -> None:
         )
         end = int(board.attempt_end[latest[task]]) if task in latest else -1
         expected = {b.OPEN: b.RUNNING, b.FINISHED: b.DONE}.get(end, b.WAITING)
+        if expected == b.WAITING and board.status[task] == b.GIVEN_UP:
+            continue
         _must(
             board.status[task] == expected, f"task {task} is not what its latest attempt makes it"
         )
@@ -93,6 +95,10 @@ def _check_attempts(board: Board) -> None:
                 f"task {task} runs elsewhere than it says",
             )
     _must(board.counts[b.N_DONE] == sum(finished.values()), "the number of finished tasks is wrong")
+    _must(
+        board.counts[b.N_GIVEN_UP] == (board.status == b.GIVEN_UP).sum(),
+        "the number of tasks given up is wrong",
+    )
     _must(
         board.counts[b.N_REWOUND] == (board.attempt_end[:n] == b.REWOUND).sum(),
         "the number of rewound tasks is wrong",
@@ -184,7 +190,7 @@ def _check_queues(board: Board) -> None:
 
 def _check_nothing_idle(board: Board) -> None:
     """No processor is idle whose next task could start."""
-    for p in range(board.n_processors):
+    for p in range(board.n_processors if board.counts[b.HELD_BACK] == 0 else 0):
         if board.present[p] and board.running[p] < 0 and board.queue_at[p] < board.queue_end[p]:
             _must(
                 board.missing[board.queue[board.queue_at[p]]] > 0,
@@ -207,7 +213,7 @@ def _check_line(board: Board) -> None:
             f"task {task} is ready and not in line, or in line and not ready",
         )
         _must(not free or board.unmade[task] == unmade, f"task {task} miscounts what is not made")
-    for p in range(board.n_processors):
+    for p in range(board.n_processors if board.counts[b.HELD_BACK] == 0 else 0):
         idle = board.present[p] and board.running[p] < 0
         _must(
             not ready or not idle or board.queue_at[p] < board.queue_end[p],

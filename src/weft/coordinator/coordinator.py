@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from weft.contracts import Notice, Order, Policy, Watch
 from weft.coordinator.boards import (
     call,
     empty_board,
+    grown,
     read_situation,
     room_for,
     waiting,
@@ -20,20 +22,24 @@ from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.just_in_time import stand_in_line
 from weft.kernels.rules import apply_event, dispatch_all, hand_out, install_plan
-from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Workflow
+from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Tolerance, Workflow
 from weft.model.events import (
+    OWN_FAULT,
     CancelTask,
     Command,
     DropTransfer,
     Event,
     EventKind,
+    NewEstimates,
     NewPlan,
+    Prepare,
     Replan,
     SendItem,
     StartTask,
 )
 
 STRANDED = "tasks without a processor"
+MOST_AHEAD = 256  # tasks that an executor is told of in advance, per processor
 
 
 class IllegalEventError(WeftError):
@@ -49,8 +55,12 @@ class Coordinator:
         platform: Platform,
         estimates: Estimates,
         strategy: Policy | Order,
+        tolerance: Tolerance | None = None,
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
+        self.tolerance = tolerance or Tolerance()
+        self.failures: Counter[int] = Counter()  # by task, its own fault
+        self.losses: Counter[int] = Counter()  # by task, of the processor under it
         self.policy = None if isinstance(strategy, Order) else strategy
         line = strategy.line(workflow) if isinstance(strategy, Order) else None
         self.board = empty_board(workflow, platform, estimates, self.policy is None, line)
@@ -66,9 +76,19 @@ class Coordinator:
         return int(self.board.counts[b.N_DONE])
 
     @property
+    def given_up(self) -> list[int]:
+        """The tasks that will not be tried again."""
+        return np.flatnonzero(self.board.status == b.GIVEN_UP).tolist()
+
+    @property
     def done(self) -> bool:
-        """Whether every task is done."""
-        return self.n_done == self.workflow.n_tasks
+        """Whether every task is done, or given up."""
+        return self.n_done + int(self.board.counts[b.N_GIVEN_UP]) == self.workflow.n_tasks
+
+    @property
+    def halted(self) -> bool:
+        """Whether the run is held back and nothing runs any more."""
+        return bool(self.board.counts[b.HELD_BACK]) and not (self.board.running >= 0).any()
 
     @property
     def now(self) -> float:
@@ -83,19 +103,73 @@ class Coordinator:
             )
         return self._situation
 
-    def handle(self, event: Event | NewPlan) -> list[Command]:
+    def handle(self, event: Event | NewPlan | NewEstimates) -> list[Command]:
         """One event; what is to be done about it."""
+        if isinstance(event, NewEstimates):
+            self.learn(event)
+            return []
         if isinstance(event, NewPlan):
             late, changed = self.take(event), False
         else:
             self.check(event)
             self.make_room()
-            late, changed = self._call(
-                apply_event, int(event.kind), event.which, event.time, event.value
-            )
+            value = self._judged(event)
+            late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
         replan = self.consider(late, event if changed else None)
         commands = self._commands()
         return commands if replan is None else [*commands, replan]
+
+    def _judged(self, event: Event) -> float:
+        """The event's value; a failure or loss too many is for good, and may hold the run back."""
+        match event.kind:
+            case EventKind.PAUSED:
+                self.failures.clear()
+                self.losses.clear()
+                return event.value
+            case EventKind.TASK_FAILED:
+                attempt, own = event.which, event.value == OWN_FAULT
+            case EventKind.GONE if self.board.running[event.which] >= 0:
+                attempt, own = int(self.board.running[event.which]), False
+            case _:
+                return event.value
+        task = int(self.board.attempt_task[attempt])
+        count, most = self.losses, self.tolerance.losses
+        if own:
+            given = self.workflow.spec(task).retries
+            count, most = self.failures, self.tolerance.retries if given is None else given
+        count[task] += 1
+        if count[task] <= most:
+            return event.value
+        if not self.tolerance.keep_going:
+            self.board.counts[b.HELD_BACK] = 1
+        return b.FOR_GOOD
+
+    def learn(self, new: NewEstimates) -> None:
+        """Reckon with other estimates, and with processors that were not known before."""
+        if not np.isfinite(new.time) or new.time < self.now:
+            raise IllegalEventError(f"new estimates at {new.time:g}, before {self.now:g}")
+        old = self.platform.processor_names
+        known = new.platform.processor_names[: len(old)]
+        if known != old or new.estimates.cost.shape[1] != new.platform.n_processors:
+            raise IllegalEventError("new estimates are for other processors")
+        self.board.clock[0] = new.time
+        self.board = grown(self.board, new.platform, new.estimates)
+        self.platform, self.estimates = new.platform, new.estimates
+        self._situation = None
+
+    def coming(self, processor: int, seconds: float, least: int = 1) -> Prepare:
+        """The next tasks in the processor's queue that have all their inputs there.
+
+        As many as fill so many seconds, but not fewer than `least` if they are ready.
+        """
+        board, tasks, filled = self.board, list[int](), 0.0
+        ahead = board.queue[board.queue_at[processor] : board.queue_end[processor]]
+        for task in ahead[:MOST_AHEAD].tolist():
+            if board.missing[task] > 0 or (len(tasks) >= least and filled >= seconds):
+                break
+            tasks.append(task)
+            filled += float(self.estimates.cost[task, processor])
+        return Prepare(processor, tuple(tasks), self.now)
 
     def begin(self) -> list[Command]:
         """What is to be done first."""
@@ -231,5 +305,9 @@ class Coordinator:
                 legal = 0 <= which < board.n_processors and 0 <= event.value <= 1
             case EventKind.BANDWIDTH:
                 legal = 0 <= which < board.n_hosts**2 and 0 <= event.value < np.inf
+            case EventKind.ITEM_LOST:
+                legal = 0 <= which < len(board.held) and board.held[which] == b.HERE
+            case EventKind.PAUSED:
+                legal = event.value in (0.0, 1.0)
         if not legal:
             raise IllegalEventError(f"{event} cannot happen now")

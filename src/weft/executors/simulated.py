@@ -74,8 +74,10 @@ class SimulatedExecutor:
             case DropTransfer():
                 self._call(stop_transfer, command.transfer)
 
-    def next_event(self) -> Event | None:
-        """The next thing that happens; None if nothing ever will."""
+    def next_event(self, wait: bool = True) -> Event | None:
+        """The next thing that happens; None if nothing ever will, and always without waiting."""
+        if not wait:
+            return None
         self.make_room(0, 0)
         kind, which, time, value = self._call(next_event)
         if kind == NO_EVENT:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft import registry, run
+from weft import registry, wiring
 from weft.arrays import FloatArray
 from weft.contracts import Order, Planner, Policy
 from weft.errors import InputError
@@ -153,7 +153,7 @@ def _paired(
     truth = reality.draw(wf, platform, estimates, qoi, seed)
     rows: list[tuple[float, ...]] = []
     for policy, planner in chosen:
-        r = run.simulate(wf, platform, estimates, policy, planner, truth)
+        r = wiring.simulate(wf, platform, estimates, policy, planner, truth)
         rows.append((r.makespan, r.cost, r.considered, r.replans, r.planning_seconds))
     return rows
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from weft import api, registry, run
+from weft import api, registry, wiring
 from weft.arrays import FloatArray
 from weft.contracts import Planner
 from weft.executors import reality
@@ -193,7 +193,7 @@ def informed(job: Job, instance: Instance, strategy: str, qoi: float) -> Outcome
     truth = reality.draw(wf, pf, estimates, qoi, instance.world)
     policy, _ = registry.strategy(f"{strategy}[planner={job.planner}]")
     knows = _Informed(registry.planner(job.planner), truth.work)
-    ran = run.simulate(wf, pf, estimates, policy, knows, truth)
+    ran = wiring.simulate(wf, pf, estimates, policy, knows, truth)
     return Outcome(job, strategy, INFORMED, ran.makespan, ran.replans)
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from weft import registry, run
+from weft import registry, wiring
 from weft.coordinator import Coordinator
 from weft.executors.reality import draw
 from weft.executors.simulated import SimulatedExecutor
@@ -50,7 +50,7 @@ def fixed_plan(tasks: int, processors: int, repeats: int = 5) -> FixedPlan:
     best = float("inf")
     for _ in range(repeats + 1):  # the first one compiles
         begun = time.perf_counter()
-        run.simulate(wf, pf, estimates, Static(), planner, truth)
+        wiring.simulate(wf, pf, estimates, Static(), planner, truth)
         best = min(best, time.perf_counter() - begun)
     return FixedPlan(tasks, processors, wf.n_edges, best, tasks / best)
 
@@ -75,12 +75,12 @@ def selective(strategy: str, runs: int = 1000, tasks: int = 100) -> Selective:
     estimates = Estimates.declared(wf, pf)
     policy, planner = registry.strategy(strategy)
     for seed in range(3):  # compiles
-        run.simulate(wf, pf, estimates, policy, planner, draw(wf, pf, estimates, 0.2, seed))
+        wiring.simulate(wf, pf, estimates, policy, planner, draw(wf, pf, estimates, 0.2, seed))
     considered = 0
     begun = time.perf_counter()
     for seed in range(runs):
         truth = draw(wf, pf, estimates, 0.2, seed)
-        considered += run.simulate(wf, pf, estimates, policy, planner, truth).considered
+        considered += wiring.simulate(wf, pf, estimates, policy, planner, truth).considered
     took = time.perf_counter() - begun
     return Selective(strategy, runs, runs / took, considered / runs)
 
@@ -103,7 +103,7 @@ def mid_run(planner: str = "heft", tasks: int = 10_000, processors: int = 8) -> 
     chosen = registry.planner(planner)
     coordinator = Coordinator(wf, pf, estimates, Static(planner))
     executor = SimulatedExecutor(wf, pf, draw(wf, pf, estimates, 0.2, seed=1))
-    progress = run.Progress(coordinator, chosen)
+    progress = wiring.Progress(coordinator, chosen)
     _half_way(progress, executor, tasks // 2)
     middle = coordinator.situation()
     times = []
@@ -117,7 +117,7 @@ def mid_run(planner: str = "heft", tasks: int = 10_000, processors: int = 8) -> 
     return MidRun(planner, tasks, times[0], times[1], tasks - len(middle.attempts.task))
 
 
-def _half_way(progress: run.Progress, executor: Any, done: int) -> None:
+def _half_way(progress: wiring.Progress, executor: Any, done: int) -> None:
     """Drive the run event by event until so many tasks are done."""
     coordinator = progress.coordinator
     commands = coordinator.begin()

@@ -10,13 +10,15 @@ from numpy import int8, int64
 from weft.arrays import BoolArray, FloatArray, IntArray
 
 # what a task is
-WAITING, RUNNING, DONE = 0, 1, 2
+WAITING, RUNNING, DONE, GIVEN_UP = 0, 1, 2, 3
 # where an item is, by host
 ABSENT, MOVING, HERE = 0, 1, 2
 # how an attempt ended
 OPEN, FINISHED, FAILED, CANCELLED, REWOUND = 0, 1, 2, 3, 4
 # events
 TASK_FINISHED, ITEM_ARRIVED, JOINED, GONE, AVAILABILITY, BANDWIDTH, TASK_FAILED = range(7)
+ITEM_LOST, PAUSED = 7, 8
+FOR_GOOD = 2.0  # the value of a failure or a loss that is one too many for the task
 # commands
 START, SEND, CANCEL, DROP = 0, 1, 2, 3
 # why the run must be looked at
@@ -24,7 +26,8 @@ NOTHING, LATE, CHANGED, ROOM = 0, 1, 2, 3
 
 # places in `counts`
 N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND, N_READY, IN_LINE = range(8)
-COUNTS = 8
+N_GIVEN_UP, HELD_BACK = 8, 9  # held back: nothing new is started
+COUNTS = 10
 
 ByteArray = npt.NDArray[int8]
 CountArray = npt.NDArray[int64]

@@ -16,23 +16,23 @@ from weft.kernels.board import (
     CANCEL,
     CANCELLED,
     DONE,
-    DROP,
     FAILED,
     FINISHED,
+    FOR_GOOD,
     GONE,
     GRACE,
+    HELD_BACK,
     HERE,
     ITEM_ARRIVED,
+    ITEM_LOST,
     JOINED,
     MOVING,
     N_ATTEMPTS,
-    N_COMMANDS,
     N_DONE,
     N_READY,
-    N_REWOUND,
     N_TRANSFERS,
     OPEN,
-    REWOUND,
+    PAUSED,
     RUNNING,
     SEND,
     START,
@@ -42,12 +42,24 @@ from weft.kernels.board import (
     Board,
 )
 from weft.kernels.just_in_time import fastest_idle, next_in_line, producer_done, stand_in_line
+from weft.kernels.losses import (
+    command,
+    give_up,
+    give_up_hopeless,
+    holder,
+    host_gone,
+    item_gone,
+    rewind,
+    rewind_lost,
+    take_up_again,
+)
 
 
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
     """One event; returns a task that wants to start late (or -1), and whether machines changed.
 
-    `which` is an attempt, a transfer, a processor, or a link (from * hosts + to).
+    `which` is an attempt, a transfer, a processor, a link (from * hosts + to) or an item on a host
+    (item * hosts + host).
     """
     board.clock[0] = time
     if kind == TASK_FINISHED:
@@ -60,16 +72,32 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
     if kind == BANDWIDTH:
         bandwidth_changed(board, which, value)
         return -1, False
-    if kind == TASK_FAILED:
+    if kind == PAUSED:
+        board.counts[HELD_BACK] = 1 if value > 0 else 0
+        if value > 0 or not take_up_again(board):
+            return go_on(board), False
+    elif kind == TASK_FAILED:
         end_attempt(board, which, FAILED)
+        if value == FOR_GOOD:
+            give_up(board, board.attempt_task[which])
     elif kind == JOINED:
         board.present[which] = True
     elif kind == GONE:
-        processor_gone(board, which)
+        processor_gone(board, which, value)
+    elif kind == ITEM_LOST:
+        item_lost(board, which // board.n_hosts, which % board.n_hosts)
     if board.just_in_time:
         stand_in_line(board)
         hand_out(board)
     return -1, True
+
+
+def go_on(board: Board) -> int:
+    """Start whatever can start; a task that wants to start late (or -1)."""
+    if board.just_in_time:
+        hand_out(board)
+        return -1
+    return dispatch_all(board)
 
 
 def availability_changed(board: Board, p: int, value: float) -> None:
@@ -126,7 +154,7 @@ def finish_attempt(board: Board, attempt: int) -> int:
 
 def hand_out(board: Board) -> None:
     """Just in time: give ready tasks to idle processors, in the order of the line."""
-    while board.counts[N_READY] > 0:
+    while board.counts[N_READY] > 0 and board.counts[HELD_BACK] == 0:
         task = board.ready[0]
         p = fastest_idle(board, task)
         if p < 0:
@@ -162,6 +190,8 @@ def item_arrived(board: Board, transfer: int) -> int:
 def dispatch(board: Board, p: int) -> int:
     """Start the next task of the processor if it can; -1, or the task that would start late."""
     if not board.present[p] or board.running[p] >= 0 or board.queue_at[p] >= board.queue_end[p]:
+        return -1
+    if board.counts[HELD_BACK] > 0:
         return -1
     task = board.queue[board.queue_at[p]]
     if board.missing[task] > 0:
@@ -218,14 +248,6 @@ def send(board: Board, item: int, source: int, target: int) -> None:
     command(board, SEND, transfer)
 
 
-def command(board: Board, kind: int, which: int) -> None:
-    """Write down what the executor is to do."""
-    at = 2 * board.counts[N_COMMANDS]
-    board.commands[at] = kind
-    board.commands[at + 1] = which
-    board.counts[N_COMMANDS] += 1
-
-
 def end_attempt(board: Board, attempt: int, how: int) -> None:
     """The attempt is over and its processor idle; unless finished, its task waits again."""
     board.attempt_finish[attempt] = board.clock[0]
@@ -243,75 +265,42 @@ def cancel(board: Board, task: int) -> None:
     command(board, CANCEL, attempt)
 
 
-def processor_gone(board: Board, p: int) -> None:
+def processor_gone(board: Board, p: int, value: float) -> None:
     """A processor left or died: its attempt ends; with its host's last one the host's items go."""
     board.present[p] = False
     for k in range(board.queue_at[p], board.queue_end[p]):
         board.on[board.queue[k]] = -1
     board.queue_at[p] = board.queue_end[p]
     if board.running[p] >= 0:
-        end_attempt(board, board.running[p], FAILED)
+        attempt = board.running[p]
+        end_attempt(board, attempt, FAILED)
+        if value == FOR_GOOD:
+            give_up(board, board.attempt_task[attempt])
     for other in range(board.n_processors):
         if board.present[other] and board.host[other] == board.host[p]:
             return
     host_gone(board, board.host[p])
+    make_good(board)
+
+
+def item_lost(board: Board, item: int, host: int) -> None:
+    """A copy has vanished; a product that nobody reads is wanted for itself."""
+    item_gone(board, item, host)
+    producer = board.item_producer[item]
+    unread = board.use_ptr[item] == board.use_ptr[item + 1]
+    if unread and producer >= 0 and board.status[producer] == DONE and holder(board, item) < 0:
+        rewind(board, producer)
+    make_good(board)
+
+
+def make_good(board: Board) -> None:
+    """Rewind what is lost, and send again what was cut from where there is a copy."""
     rewind_lost(board)
+    give_up_hopeless(board)
     for k in range(board.n_tasks):
         task = board.order[k]
         if board.status[task] == WAITING and board.on[task] >= 0:
-            gather(board, task)  # what was cut is sent again from where there is a copy
-
-
-def host_gone(board: Board, host: int) -> None:
-    """Its items are gone, and so is all that was on its way from it or to it."""
-    for item in range(len(board.item_producer)):
-        board.held[item * board.n_hosts + host] = ABSENT
-    for transfer in range(board.counts[N_TRANSFERS]):
-        source, target = board.transfer_from[transfer], board.transfer_to[transfer]
-        if np.isnan(board.transfer_arrival[transfer]) and (source == host or target == host):
-            cut = board.transfer_item[transfer] * board.n_hosts + target
-            if board.held[cut] == MOVING:
-                board.held[cut] = ABSENT
-            board.transfer_arrival[transfer] = np.inf
-            command(board, DROP, transfer)
-
-
-def rewind_lost(board: Board) -> None:
-    """What unfinished work needs and no host holds any more is computed again, transitively."""
-    for k in range(board.n_tasks - 1, -1, -1):
-        task = board.order[k]
-        if board.status[task] == DONE and result_lost(board, task):
-            board.status[task] = WAITING
-            board.on[task] = -1
-            board.attempt_end[board.attempt[task]] = REWOUND
-            board.counts[N_DONE] -= 1
-            board.counts[N_REWOUND] += 1
-
-
-def result_lost(board: Board, task: int) -> bool:
-    """Whether an output of the task is needed by a waiting task and on no host."""
-    for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
-        item = board.out_item[o]
-        needed = False
-        for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
-            if board.status[board.use_task[u]] == WAITING:
-                needed = True
-        if needed and holder(board, item) < 0:
-            return True
-    return False
-
-
-def holder(board: Board, item: int) -> int:
-    """A host that holds the item whole: its producer's where it can, else the first; -1: none."""
-    producer = board.item_producer[item]
-    if producer >= 0 and board.attempt[producer] >= 0:
-        home = board.host[board.attempt_on[board.attempt[producer]]]
-        if board.held[item * board.n_hosts + home] == HERE:
-            return int(home)
-    for host in range(board.n_hosts):
-        if board.held[item * board.n_hosts + host] == HERE:
-            return host
-    return -1
+            gather(board, task)
 
 
 def install_plan(

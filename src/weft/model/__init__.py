@@ -1,11 +1,13 @@
 """Frozen data: workflow, platform, estimates, schedule and situation."""
 
+from weft.model.call import Call, Ref
 from weft.model.check import check_schedule
 from weft.model.estimates import Estimates
 from weft.model.platform import Link, Platform, Processor
 from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
 from weft.model.schedule import Schedule
 from weft.model.situation import STANDS_STILL, Attempts, Copies, Freedom, Situation, Transfers
+from weft.model.tolerance import Tolerance
 from weft.model.workflow import EXTERNAL, Item, TaskSpec, Workflow, index_names
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "STANDS_STILL",
     "AttemptLog",
     "Attempts",
+    "Call",
     "Copies",
     "Estimates",
     "Evaluation",
@@ -22,10 +25,12 @@ __all__ = [
     "Link",
     "Platform",
     "Processor",
+    "Ref",
     "Run",
     "Schedule",
     "Situation",
     "TaskSpec",
+    "Tolerance",
     "TransferLog",
     "Transfers",
     "Workflow",

@@ -22,6 +22,8 @@ def check_schedule(schedule: Schedule, situation: Situation | None = None) -> No
     if not violations:
         begun = np.zeros(schedule.workflow.n_tasks, dtype=np.bool_)
         begun[situation.attempts.task] = True
+        if situation.given_up is not None:  # what will not run can break no rule
+            begun |= situation.given_up
         slop = TOLERANCE * max(1.0, schedule.makespan)
         for rule in (_facts, _durations, _presence, _overlap, _precedence):
             violations += rule(schedule, situation, begun, slop)

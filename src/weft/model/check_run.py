@@ -95,6 +95,8 @@ def _changes(run: Run) -> list[str]:
                 legal = 0 <= e.which < n and 0 <= e.value <= 1
             case EventKind.BANDWIDTH:
                 legal = 0 <= e.which < links and 0 <= e.value < np.inf
+            case EventKind.ITEM_LOST:
+                legal = 0 <= e.which < run.workflow.n_items * run.platform.n_hosts
             case _:
                 legal = False
         if not legal or not clock <= e.time < np.inf:
@@ -203,7 +205,8 @@ def _cut(f: Facts) -> FloatArray:
     t = f.run.transfers
     _, source = f.losses.first(t.source, t.sent, after=True)
     _, target = f.losses.first(t.target, t.sent, after=True)
-    return np.minimum(source, target)
+    _, item = f.item_losses.first(f.at_source, t.sent, after=True)
+    return np.minimum(np.minimum(source, target), item)
 
 
 def _cut_at_once(f: Facts) -> BoolArray:
@@ -211,7 +214,8 @@ def _cut_at_once(f: Facts) -> BoolArray:
     t = f.run.transfers
     _, source = f.losses.last(t.source, t.sent)
     _, target = f.losses.last(t.target, t.sent)
-    at_once: BoolArray = (source == t.sent) | (target == t.sent)
+    _, item = f.item_losses.last(f.at_source, t.sent)
+    at_once: BoolArray = (source == t.sent) | (target == t.sent) | (item == t.sent)
     return at_once
 
 
@@ -229,6 +233,8 @@ def _arrivals(f: Facts) -> list[str]:
     wrong = (np.abs(moved - needed) > slop) | (t.arrival < flows - slop)
     overdue = (moved > needed + slop) & ~(np.isinf(t.arrival) & _cut_at_once(f))
     uncut = np.isinf(t.arrival) & np.isinf(cut) & ~_cut_at_once(f)
+    if f.run.real:  # they take what they take
+        wrong[:] = overdue[:] = False
     survived = (came & (t.arrival > cut)) | (np.isnan(t.arrival) & (f.end > cut))
     return (
         [
@@ -252,7 +258,7 @@ def _moves(f: Facts) -> list[str]:
     first, second = order[:-1], order[1:]
     clash = (key[first] == key[second]) & (t.sent[second] < over[first])
     _, gained = f.gained.last(key, t.sent, before=True)
-    _, lost = f.losses.last(t.target, t.sent)
+    lost = np.maximum(f.losses.last(t.target, t.sent)[1], f.item_losses.last(key, t.sent)[1])
     needless = (gained > -np.inf) & (gained > lost)
     return [f"{f.move(k)} is under way already" for k in second[clash]] + [
         f"{f.move(k)} is sent at {t.sent[k]:g}, but is there since {gained[k]:g}"

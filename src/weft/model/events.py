@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from weft.model.estimates import Estimates
+from weft.model.platform import Platform
 from weft.model.schedule import Schedule
 
 
@@ -19,20 +22,36 @@ class EventKind(IntEnum):
     AVAILABILITY = 4
     BANDWIDTH = 5
     TASK_FAILED = 6
+    ITEM_LOST = 7
+    PAUSED = 8
+
+
+OWN_FAULT, NO_FAULT = 0.0, 1.0  # the values of TASK_FAILED; only the first counts as a failure
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened: to an attempt, a transfer, a processor or a link (from x hosts + to)."""
+    """Something happened: to an attempt, a transfer, a processor, a link or an item.
+
+    A link is from x hosts + to, an item on a host item x hosts + host.
+    """
 
     kind: EventKind
     which: int
     time: float
-    value: float = 0.0  # the new availability or bandwidth
+    value: float = 0.0  # the new availability or bandwidth; whose fault a failure is; 1: pause
+    # what only people and the history want to know; the core never looks at it
+    detail: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The event as a line of the journal."""
-        return {**asdict(self), "kind": self.kind.name.lower()}
+        content = {
+            "kind": self.kind.name.lower(),
+            "which": self.which,
+            "time": self.time,
+            "value": self.value,
+        }
+        return content if self.detail is None else {**content, "detail": dict(self.detail)}
 
     @staticmethod
     def from_dict(content: dict[str, Any]) -> Event:
@@ -47,6 +66,16 @@ class NewPlan:
     time: float
     version: int
     schedule: Schedule
+    seconds: float = 0.0  # that the planner took
+
+
+@dataclass(frozen=True)
+class NewEstimates:
+    """What is expected has changed; processors that are new stand at the end of the platform."""
+
+    time: float
+    estimates: Estimates
+    platform: Platform
 
 
 @dataclass(frozen=True)
@@ -87,6 +116,18 @@ class DropTransfer:
 
 
 @dataclass(frozen=True)
+class Prepare:
+    """These tasks come next on a processor, unless something happens; what was said before is off.
+
+    An executor may begin them: a task whose start is then never asked for is discarded.
+    """
+
+    processor: int
+    tasks: tuple[int, ...]
+    time: float
+
+
+@dataclass(frozen=True)
 class Replan:
     """Ask the planner for a new plan, and say why."""
 
@@ -95,4 +136,4 @@ class Replan:
     reason: str
 
 
-Command = StartTask | SendItem | CancelTask | DropTransfer | Replan
+Command = StartTask | SendItem | CancelTask | DropTransfer | Prepare | Replan

@@ -77,16 +77,18 @@ class Run:
     changes: tuple[Event, ...] = ()  # what happened to the machines
     events: tuple[Event, ...] | None = None  # everything, in order, where it was kept
     planning_seconds: float = field(default=0.0)
+    real: bool = False  # on real machines: transfers take what they take
 
     @property
     def makespan(self) -> float:
-        """When the last attempt ended."""
-        return float(self.attempts.finish.max(initial=0.0))
+        """When the last attempt ended; those still open count until they began."""
+        log = self.attempts
+        return float(np.fmax(log.finish, log.start).max(initial=0.0))
 
     @property
     def cost(self) -> float:
         """The money spent: every attempt costs, also those that came to nothing."""
-        used = self.attempts.finish - self.attempts.start
+        used = np.nan_to_num(self.attempts.finish - self.attempts.start)
         return float(np.dot(used, self.platform.price[self.attempts.processor]))
 
     @property
@@ -134,5 +136,6 @@ class Run:
                     "finish": float(attempts.finish[k]),
                 }
                 for name, k in zip(self.workflow.task_names, last, strict=True)
+                if k >= 0
             },
         }

@@ -121,7 +121,10 @@ class Facts:
         self.hosts, self.host_up = _turns(host_turns)
         self.gone, _ = _turns([t for t in turns if not t[2]])
         self.losses, _ = _turns([t for t in host_turns if not t[2] and t[1] > -np.inf])
+        items = [(e.which, e.time) for e in self.run.changes if e.kind == EventKind.ITEM_LOST]
+        self.item_losses, _ = _turns([(*item, False) for item in items])
         lost_at = [t[1] for t in host_turns if not t[2] and t[1] > -np.inf]
+        lost_at += [time for _, time in items]
         self.any_loss = np.array(sorted(lost_at), dtype=np.float64)
 
     def host_there(self, host: IntArray, time: FloatArray) -> BoolArray:
@@ -129,6 +132,13 @@ class Facts:
         at, turned = self.hosts.last(host, time)
         there: BoolArray = self.host_up[at] | (turned == time)
         return there
+
+    @cached_property
+    def at_source(self) -> Indices:
+        """Where each transfer comes from, as item x hosts + host."""
+        t = self.run.transfers
+        place: Indices = t.item.astype(np.int64) * self.pf.n_hosts + t.source
+        return place
 
     @cached_property
     def gained(self) -> Log:
@@ -146,7 +156,11 @@ class Facts:
     def held(self, item: IntArray, host: IntArray, time: FloatArray) -> BoolArray:
         """Whether the item was complete on the host and not lost since."""
         at, since = self.gained.last(item.astype(np.int64) * self.pf.n_hosts + host, time)
-        _, lost = self.losses.last(host, time, before=True)
+        where = item.astype(np.int64) * self.pf.n_hosts + host
+        lost = np.maximum(
+            self.losses.last(host, time, before=True)[1],
+            self.item_losses.last(where, time, before=True)[1],
+        )
         whole: BoolArray = (at >= 0) & (since >= lost)
         return whole
 

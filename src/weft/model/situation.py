@@ -88,9 +88,11 @@ class Situation:
     transfers: Transfers = field(default_factory=Transfers)
     availability: FloatArray | None = None  # by processor; None: all fully available
     present: BoolArray | None = None  # processors there now; None: as the platform says
+    given_up: BoolArray | None = None  # tasks that will not run; None: all will
 
     def __post_init__(self) -> None:
-        for name, dtype in (("availability", np.float64), ("present", np.bool_)):
+        dtypes = {"availability": np.float64, "present": np.bool_, "given_up": np.bool_}
+        for name, dtype in dtypes.items():
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name), dtype))
 

@@ -21,7 +21,9 @@ class TaskSpec:
     """What a task is, beyond its cost: how it is run and what it is like."""
 
     category: str | None = None
-    run: str | None = None
+    run: str | None = None  # a shell command
+    retries: int | None = None  # how often a failed task is tried again; None: as the run says
+    timeout: float | None = None  # seconds
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -24,12 +25,24 @@ from weft.model import (
     TransferLog,
     Workflow,
 )
-from weft.model.events import Event, EventKind, NewPlan, Replan
+from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
 from weft.spec import spec_of
 
 
 class StuckError(WeftError):
     """Nothing will ever happen again, and tasks are left."""
+
+
+class Recorder(Protocol):
+    """Where a run's journal is kept: what it hears is on disk before anything is done about it."""
+
+    def heard(self, entry: Event | NewPlan | NewEstimates) -> None:
+        """The coordinator has heard this."""
+        ...
+
+    def sync(self, commands: list[Command]) -> None:
+        """Put all of it on disk: these commands are going to be performed."""
+        ...
 
 
 @dataclass
@@ -38,18 +51,36 @@ class Progress:
 
     coordinator: Coordinator
     planner: Planner | None
+    recorder: Recorder | None = None
     plans: list[Schedule] = field(default_factory=list)
     plan_times: list[float] = field(default_factory=list)
     planning_seconds: float = 0.0
     events: list[Event] | None = None
+
+    def hear(self, entry: Event | NewPlan | NewEstimates) -> list[Command]:
+        """Tell the coordinator; the plans that it asks for are made at once."""
+        if self.recorder is not None:
+            self.recorder.heard(entry)
+        if self.events is not None and isinstance(entry, Event):
+            self.events.append(entry)
+        commands = self.coordinator.handle(entry)
+        self.note_plan()
+        return self.settled(commands)
+
+    def settled(self, commands: list[Command]) -> list[Command]:
+        """The commands that are left for the executor."""
+        if commands and isinstance(commands[-1], Replan):
+            return commands[:-1] + self.hear(self.answer(commands[-1]))
+        return commands
 
     def answer(self, asked: Replan) -> NewPlan:
         """Ask the planner, and take the time."""
         assert self.planner is not None
         begun = time.perf_counter()
         schedule = self.planner.plan(self.coordinator.situation())
-        self.planning_seconds += time.perf_counter() - begun
-        return NewPlan(asked.time, asked.version, schedule)
+        seconds = time.perf_counter() - begun
+        self.planning_seconds += seconds
+        return NewPlan(asked.time, asked.version, schedule, seconds)
 
     def note_plan(self) -> None:
         """Keep the plan if it is a new one."""
@@ -62,22 +93,23 @@ class Progress:
 def run_by_events(progress: Progress, executor: Executor) -> None:
     """Every event through the coordinator: the way of every real executor."""
     coordinator, progress.events = progress.coordinator, []
-    commands = coordinator.begin()
+    commands = progress.settled(coordinator.begin())
     while True:
-        while commands:
-            command = commands.pop(0)
-            if isinstance(command, Replan):
-                commands += coordinator.handle(progress.answer(command))
-                progress.note_plan()
-            else:
-                executor.perform(command)
+        perform(progress, executor, commands)
         if coordinator.done:
             return
         event = executor.next_event()
         if event is None:
-            raise _stuck(coordinator)
-        progress.events.append(event)
-        commands = coordinator.handle(event)
+            raise stuck(coordinator)
+        commands = progress.hear(event)
+
+
+def perform(progress: Progress, executor: Executor, commands: list[Command]) -> None:
+    """Have done what the coordinator asks for, once its reasons are on disk."""
+    if progress.recorder is not None:
+        progress.recorder.sync(commands)
+    for command in commands:
+        executor.perform(command)
 
 
 def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
@@ -96,7 +128,7 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
         why, late, kind, which = loop(board, executor.world)
         if why == b.NOTHING:
             if not coordinator.done:
-                raise _stuck(coordinator)
+                raise stuck(coordinator)
             return
         if why != b.ROOM:
             event = Event(EventKind(int(kind)), int(which), coordinator.now)
@@ -121,24 +153,26 @@ def simulate(
         run_by_events(progress, executor)
     else:
         run_natively(progress, executor)
-    return _record(progress, executor, spec_of(strategy))
+    run = record(progress, spec_of(strategy), executor.changes())
+    log = run.attempts
+    return replace(run, attempts=replace(log, work=executor.actual_work(log.task, log.processor)))
 
 
-def _record(progress: Progress, executor: SimulatedExecutor, strategy: str) -> Run:
+def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
+    """The record of a run: what the board says of it, and what happened to the machines."""
     coordinator, board = progress.coordinator, progress.coordinator.board
     n, m = int(board.counts[b.N_ATTEMPTS]), int(board.counts[b.N_TRANSFERS])
-    task, processor = board.attempt_task[:n], board.attempt_on[:n]
     return Run(
         strategy=strategy,
         workflow=coordinator.workflow,
         platform=coordinator.platform,
         attempts=AttemptLog(
-            task=task,
-            processor=processor,
+            task=board.attempt_task[:n],
+            processor=board.attempt_on[:n],
             start=board.attempt_start[:n],
             finish=board.attempt_finish[:n],
             end=board.attempt_end[:n].astype(np.int32),
-            work=executor.actual_work(task, processor),
+            work=np.full(n, np.nan),
         ),
         transfers=TransferLog(
             item=board.transfer_item[:m],
@@ -150,13 +184,14 @@ def _record(progress: Progress, executor: SimulatedExecutor, strategy: str) -> R
         plans=tuple(progress.plans),
         plan_times=tuple(progress.plan_times),
         evaluations=tuple(coordinator.evaluations[1:]),
-        changes=tuple(executor.changes()),
+        changes=tuple(changes),
         events=None if progress.events is None else tuple(progress.events),
         planning_seconds=progress.planning_seconds,
     )
 
 
-def _stuck(coordinator: Coordinator) -> StuckError:
+def stuck(coordinator: Coordinator) -> StuckError:
+    """What to say when nothing can happen any more."""
     left = coordinator.workflow.n_tasks - coordinator.n_done
     return StuckError(
         f"at {coordinator.now:g} nothing can happen any more, and {left} tasks are not done: "

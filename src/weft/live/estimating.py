@@ -1,0 +1,117 @@
+"""What a run expects of its tasks, and what it teaches the history."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import WeftError
+from weft.live.options import Options
+from weft.live.recorder import Learner
+from weft.model import Call, Estimates, Platform, Workflow
+
+if TYPE_CHECKING:
+    from weft.contracts import Machines
+    from weft.history.predictor import Prediction
+    from weft.history.records import History
+
+FORGETS = 0.1  # the weight of the newest task in the pace
+
+
+class Estimating:
+    """Predictions from the history of all runs, and observations for it."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        run: str,
+        categories: Sequence[str],
+        history: History,
+        learner: Learner,
+    ) -> None:
+        self.workflow, self.run, self.categories = workflow, run, categories
+        self.history, self.learner = history, learner
+        self.pace = 1.0  # measured seconds per expected second, of late
+        self.bytes: dict[int, float] = {}  # by item, where measured
+        self._estimates: Estimates | None = None
+
+    @staticmethod
+    def open(
+        workflow: Workflow,
+        options: Options,
+        run: str,
+        calls: Sequence[Call] | None,
+        warn: Callable[[str], None],
+    ) -> Estimating:
+        """Look into the history; a run goes on without one."""
+        from weft.history.predictor import categories_of
+        from weft.history.records import History
+
+        categories = categories_of(workflow)
+        repository, history = None, History()
+        if options.use_history:
+            from weft.history.repository import Repository
+
+            repository = Repository.or_none(warn)
+            try:
+                history = History() if repository is None else repository.history(set(categories))
+            except WeftError as error:
+                warn(f"the history cannot be read: {error}")
+        return Estimating(workflow, run, categories, history, Learner(repository, warn))
+
+    def predict(self, platform: Platform, machines: Machines) -> Prediction:
+        """What is expected of every task on every processor."""
+        from weft.history.predictor import predict
+
+        names = [machines.machine(p) for p in range(platform.n_processors)]
+        prediction = predict(self.workflow, platform, names, self.categories, self.history)
+        self._estimates = prediction.estimates
+        return prediction
+
+    def estimates(self, platform: Platform, machines: Machines) -> Estimates:
+        """The same, of a platform that has grown."""
+        return self.predict(platform, machines).estimates
+
+    def observe(
+        self, task: int, processor: int, detail: Mapping[str, Any], machines: Machines
+    ) -> float | None:
+        """A task has finished; the seconds that it took, if they were measured."""
+        from weft.history.records import TaskRecord
+
+        self._note_sizes(task, detail)
+        seconds = detail.get("seconds")
+        if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+            return None
+        machine, size = machines.machine(processor), self._input_bytes(task)
+        self.history.observe(self.categories[task], machine, float(seconds), size)
+        record = TaskRecord(
+            at=time.time(),
+            run=self.run,
+            workflow=self.workflow.name,
+            category=self.categories[task],
+            machine=machine,
+            seconds=float(seconds),
+            size=size,
+        )
+        self.learner.tasks.append(record)
+        if self._estimates is not None and processor < self._estimates.cost.shape[1]:
+            expected = float(self._estimates.cost[task, processor])
+            ratio = max(float(seconds), 1e-6) / max(expected, 1e-6)
+            self.pace = max(1e-4, (1 - FORGETS) * self.pace + FORGETS * min(ratio, 10.0))
+        return float(seconds)
+
+    def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
+        wf, sizes = self.workflow, detail.get("sizes") or {}
+        for item in wf.out_item[wf.out_ptr[task] : wf.out_ptr[task + 1]].tolist():
+            name = wf.item_names[item] if wf.item_names is not None else None
+            size = sizes.get(name, sizes.get(str(item), sizes.get(item)))
+            if isinstance(size, int | float):
+                self.bytes[item] = float(size)
+
+    def _input_bytes(self, task: int) -> float:
+        """The bytes that a task reads, if all are known."""
+        wf = self.workflow
+        items = wf.in_item[wf.in_ptr[task] : wf.in_ptr[task + 1]].tolist()
+        return math.fsum(self.bytes.get(item, math.nan) for item in items) if items else math.nan

@@ -1,0 +1,66 @@
+"""From what a user says (`--on`) to an executor of real machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import InputError
+from weft.journal.places import RunHome
+from weft.live.options import Options
+from weft.model import Call, Platform, Workflow
+
+if TYPE_CHECKING:
+    from weft.contracts import Machines
+
+EXAMPLES = "say `local`, `local:4` (processors), or `dask://host:port`"
+
+
+def check_on(on: Any) -> None:
+    """Refuse what cannot be meant, before anything is made."""
+    if isinstance(on, str) and not on.startswith("dask://"):
+        _processors(on)
+
+
+def open_machines(
+    workflow: Workflow,
+    calls: Sequence[Call] | None,
+    options: Options,
+    home: RunHome,
+    clock: Callable[[], float],
+    platform: Platform | None = None,
+) -> Machines:
+    """The executor for `--on`; on resume, with the platform that the run knew."""
+    on, data = options.on, options.directory.absolute()
+    if isinstance(on, str) and not on.startswith("dask://"):
+        from weft.executors.local import LocalExecutor
+
+        processors = _processors(on) if platform is None else platform.n_processors
+        return LocalExecutor(workflow, processors, data, home.path, clock, calls, options.timeout)
+    try:
+        from weft.executors.dask import DaskExecutor
+    except ImportError:
+        raise InputError("Dask is not installed here: pip install 'weft[dask]'") from None
+    return DaskExecutor(
+        workflow,
+        f"tcp://{on.removeprefix('dask://')}" if isinstance(on, str) else on,
+        data,
+        home.path,
+        clock,
+        calls,
+        platform=platform,
+        timeout=options.timeout,
+        shared=options.shared,
+        keep_results=options.keep_results,
+    )
+
+
+def _processors(on: str) -> int | None:
+    name, _, count = on.partition(":")
+    if name != "local":
+        raise InputError(f"{on!r} is no place to run: {EXAMPLES}")
+    if not count:
+        return None
+    if not count.isdecimal() or not 1 <= int(count) <= 4096:
+        raise InputError(f"{count!r} is no number of processors: {EXAMPLES}")
+    return int(count)

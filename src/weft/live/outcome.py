@@ -1,0 +1,80 @@
+"""How a run on real machines ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft.errors import WeftError
+from weft.model import Run
+
+FINISHED, FAILED, STOPPED = "finished", "failed", "stopped"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that was given up, and why it failed last."""
+
+    task: str
+    reason: str
+    log: str | None = None  # a file, without its .out or .err
+    tail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A run that is over, or was stopped: its record, and the results of its functions."""
+
+    id: str
+    home: Path
+    status: str  # finished, failed or stopped
+    run: Run
+    failures: tuple[Failure, ...] = ()
+    not_done: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    measured: dict[int, float] = field(default_factory=dict)  # seconds by attempt, on the machine
+    fetch: Callable[[Any], Any] | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every task is done."""
+        return self.status == FINISHED
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the start of the run to the end of its last attempt."""
+        return self.run.makespan
+
+    def result(self, task: Any) -> Any:
+        """What the function of this task gave back."""
+        if self.fetch is None:
+            raise LookupError("a run of commands has no results but its files")
+        return self.fetch(task)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft run --json` prints."""
+        return {
+            "run": self.id,
+            "status": self.status,
+            **self.run.to_dict(),
+            "not_done": list(self.not_done),
+            "failures": [
+                {"task": f.task, "reason": f.reason, "log": f.log, "tail": f.tail}
+                for f in self.failures
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+class RunFailedError(WeftError):
+    """A run whose results were asked for has none."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        told = [
+            "\n".join(filter(None, (f"{f.task}: {f.reason}", f.tail))) for f in outcome.failures
+        ]
+        said = "\n".join(told) or f"{len(outcome.not_done)} tasks are not done"
+        super().__init__(f"run {outcome.id} {outcome.status}: {said}")

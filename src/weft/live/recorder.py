@@ -1,0 +1,83 @@
+"""The recorder of a run: its journal, and what it adds to the history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from weft.errors import WeftError
+from weft.journal.log import Journal
+from weft.live.entries import Entry, commands_to_dict, entry_to_dict
+from weft.model.events import Command, Event, EventKind
+
+if TYPE_CHECKING:
+    from weft.history.records import TaskRecord, TransferRecord
+    from weft.history.repository import Repository
+
+FLUSH = 5.0  # seconds between two additions to the history
+
+
+class JournalRecorder:
+    """Everything heard goes to the journal; a sync makes it durable."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.pending: list[dict[str, Any]] = []
+
+    def heard(self, entry: Entry) -> None:
+        """Keep it for the next sync."""
+        self.pending.append(entry_to_dict(entry))
+
+    def note(self, kind: str, **content: Any) -> None:
+        """Keep something that the coordinator need not know."""
+        self.pending.append({"t": kind, **content})
+
+    def sync(self, commands: list[Command]) -> None:
+        """All that was heard is on disk when this returns."""
+        if commands:
+            self.pending.append(commands_to_dict(commands))
+        if self.pending:
+            self.journal.append(self.pending)
+            self.pending = []
+
+
+class Learner:
+    """Adds what was measured to the history, now and then; a run goes on without one."""
+
+    def __init__(self, repository: Repository | None, warn: Callable[[str], None]) -> None:
+        self.repository, self.warn = repository, warn
+        self.tasks: list[TaskRecord] = []
+        self.transfers: list[TransferRecord] = []
+        self.flushed = time.monotonic()
+
+    def flush(self, now: bool = False) -> None:
+        """Write what there is, if it is time."""
+        if not now and time.monotonic() - self.flushed < FLUSH:
+            return
+        self.flushed = time.monotonic()
+        tasks, transfers = self.tasks, self.transfers
+        self.tasks, self.transfers = [], []
+        if self.repository is None or not (tasks or transfers):
+            return
+        try:
+            self.repository.add(tasks, transfers)
+        except WeftError as error:
+            self.warn(f"the history is not written: {error}")
+            self.repository = None
+
+    def close(self) -> None:
+        """Write the rest."""
+        self.flush(now=True)
+        if self.repository is not None:
+            with suppress(WeftError):
+                self.repository.close()
+
+
+def seconds_of(event: Event) -> float | None:
+    """What a finished task took on its machine, if that was measured."""
+    if event.kind != EventKind.TASK_FINISHED or event.detail is None:
+        return None
+    seconds = event.detail.get("seconds")
+    return float(seconds) if isinstance(seconds, int | float) else None

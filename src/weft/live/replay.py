@@ -1,0 +1,90 @@
+"""A run rebuilt from its journal: the same coordinator hears the same things again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from weft import registry
+from weft.coordinator import Coordinator
+from weft.journal.log import Contents
+from weft.live.entries import commands_to_dict, entry_from_dict
+from weft.live.header import Header
+from weft.model import Run
+from weft.model.events import Command, Event, EventKind, NewPlan, Replan
+from weft.wiring import Progress, record
+
+HEARD = ("event", "plan", "estimates")
+CHANGES = (
+    EventKind.JOINED,
+    EventKind.GONE,
+    EventKind.AVAILABILITY,
+    EventKind.BANDWIDTH,
+    EventKind.ITEM_LOST,
+)
+
+
+@dataclass
+class Replayed:
+    """A run as its journal tells it, ready to go on."""
+
+    header: Header
+    progress: Progress
+    decisions: list[dict[str, Any]] = field(default_factory=list)  # as the coordinator takes them
+    journalled: list[dict[str, Any]] = field(default_factory=list)  # as they were taken then
+    ends: list[dict[str, Any]] = field(default_factory=list)
+    sittings: list[float] = field(default_factory=list)  # when it was gone on with
+
+    def run(self) -> Run:
+        """The record of the run as far as it came."""
+        return live_record(self.progress, self.header.strategy)
+
+
+def replay(contents: Contents, directory: Path) -> Replayed:
+    """Let a new coordinator hear all that the journal says was heard."""
+    header = Header.from_dict(contents.header, directory)
+    policy, planner = registry.strategy(header.strategy)
+    coordinator = Coordinator(
+        header.workflow, header.platform, header.estimates, policy, header.options.tolerance()
+    )
+    progress = Progress(coordinator, planner, events=[])
+    replayed = Replayed(header, progress)
+    said = _performed(coordinator.begin())
+    for content in contents.entries:
+        kind = content.get("t")
+        if kind in HEARD:
+            said += _performed(_heard(replayed, content))
+        elif kind == "commands":
+            replayed.decisions.append(commands_to_dict(said))
+            replayed.journalled.append(content)
+            said = []
+        elif kind == "end":
+            replayed.ends.append(content)
+        elif kind == "resumed":
+            replayed.sittings.append(content["time"])
+    return replayed
+
+
+def _heard(replayed: Replayed, content: dict[str, Any]) -> list[Command]:
+    progress, coordinator = replayed.progress, replayed.progress.coordinator
+    entry = entry_from_dict(content, coordinator.workflow, coordinator.platform)
+    if isinstance(entry, Event):
+        assert progress.events is not None
+        progress.events.append(entry)
+    commands = coordinator.handle(entry)
+    if isinstance(entry, NewPlan):
+        progress.planning_seconds += entry.seconds
+    progress.note_plan()
+    return commands
+
+
+def _performed(commands: list[Command]) -> list[Command]:
+    return [command for command in commands if not isinstance(command, Replan)]
+
+
+def live_record(progress: Progress, strategy: str) -> Run:
+    """The record of a real run: what happened to the machines is among the events."""
+    events = progress.events or []
+    changes = [event for event in events if event.kind in CHANGES]
+    return replace(record(progress, strategy, changes), real=True)

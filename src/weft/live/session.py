@@ -1,0 +1,187 @@
+"""One sitting of a run on real machines: from its start, or a resume, until it ends or stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from weft.coordinator import Coordinator
+from weft.kernels import board as b
+from weft.live.estimating import Estimating
+from weft.live.header import Header
+from weft.live.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
+from weft.live.recorder import JournalRecorder
+from weft.live.replay import live_record
+from weft.model.events import (
+    Command,
+    Event,
+    EventKind,
+    NewEstimates,
+    Prepare,
+)
+from weft.wiring import Progress, perform, stuck
+
+if TYPE_CHECKING:
+    from weft.contracts import Machines
+
+BATCH = 512  # events that are heard before anything is done about them
+
+
+class Listener(Protocol):
+    """Whoever shows a run while it goes on."""
+
+    def began(self, session: Session) -> None:
+        """The run is about to start, or to go on."""
+        ...
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        """These things happened, and what they lead to is under way."""
+        ...
+
+    def said(self, message: str) -> None:
+        """Something that people should know."""
+        ...
+
+    def over(self, session: Session, outcome: Outcome) -> None:
+        """The run has ended, or was stopped."""
+        ...
+
+
+class Silent:
+    """A listener that shows nothing."""
+
+    def began(self, session: Session) -> None:
+        """Show nothing."""
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        """Show nothing."""
+
+    def said(self, message: str) -> None:
+        """Show nothing."""
+
+    def over(self, session: Session, outcome: Outcome) -> None:
+        """Show nothing."""
+
+
+class Session:
+    """The coordinator, the machines and the journal of a run, while somebody drives it."""
+
+    def __init__(
+        self,
+        header: Header,
+        progress: Progress,
+        machines: Machines,
+        recorder: JournalRecorder,
+        estimating: Estimating,
+        clock: Callable[[], float],
+        listener: Listener,
+    ) -> None:
+        self.header, self.progress, self.machines = header, progress, machines
+        self.recorder, self.estimating = recorder, estimating
+        self.clock, self.listener = clock, listener
+        self.failures: dict[int, Failure] = {}  # by task, the last one
+        self.measured: dict[int, float] = {}  # seconds by attempt, on the machine
+        self.warnings: list[str] = []
+        self.stopping = False  # the user has asked for it
+        self._told: dict[int, tuple[int, ...]] = {}
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """The run's coordinator."""
+        return self.progress.coordinator
+
+    def warn(self, message: str) -> None:
+        """Tell people now, and in the end again."""
+        self.warnings.append(message)
+        self.listener.said(message)
+
+    def stop(self) -> None:
+        """Finish what runs, and stop. May be called by a signal handler."""
+        self.stopping = True
+        self.machines.post(Event(EventKind.PAUSED, 0, 0.0, 1.0))
+
+    def drive(self, commands: list[Command]) -> None:
+        """Until every task is done or given up, or the run is held back and nothing runs."""
+        events: list[Event] = []
+        while True:
+            perform(self.progress, self.machines, commands)
+            self._prepare()
+            self.listener.happened(self, events)
+            self.estimating.learner.flush()
+            if self.coordinator.done or self.coordinator.halted:
+                return
+            commands, events = self._listen()
+
+    def _listen(self) -> tuple[list[Command], list[Event]]:
+        """All that has happened meanwhile, and what it leads to."""
+        commands, events = list[Command](), list[Event]()
+        event = self.machines.next_event()
+        if event is None:
+            raise stuck(self.coordinator)
+        while event is not None:
+            commands += self.hear(event)
+            events.append(event)
+            event = self.machines.next_event(wait=False) if len(events) < BATCH else None
+        return commands, events
+
+    def hear(self, event: Event) -> list[Command]:
+        """Tell the coordinator, after the processors that it does not know yet."""
+        commands = []
+        if event.kind == EventKind.JOINED and event.which >= self.coordinator.platform.n_processors:
+            commands = self.progress.hear(self._new_processors(event.time))
+        self._note(event)
+        return commands + self.progress.hear(event)
+
+    def _new_processors(self, now: float) -> NewEstimates:
+        platform = self.machines.platform
+        estimates = self.estimating.estimates(platform, self.machines)
+        return NewEstimates(now, estimates, platform)
+
+    def _note(self, event: Event) -> None:
+        """Remember what people and the history want to know."""
+        if event.kind not in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
+            return
+        board, detail = self.coordinator.board, event.detail or {}
+        task, processor = int(board.attempt_task[event.which]), int(board.attempt_on[event.which])
+        if event.kind == EventKind.TASK_FINISHED:
+            self.failures.pop(task, None)
+            seconds = self.estimating.observe(task, processor, detail, self.machines)
+            if seconds is not None:
+                self.measured[event.which] = seconds
+            return
+        name = self.coordinator.workflow.task_names[task]
+        reason = str(detail.get("reason", "it failed"))
+        self.failures[task] = Failure(name, reason, detail.get("log"), str(detail.get("tail", "")))
+
+    def _prepare(self) -> None:
+        """Tell the machines what comes next, where that has changed."""
+        if self.machines.ahead <= 0:
+            return
+        coordinator = self.coordinator
+        seconds = self.machines.ahead / self.estimating.pace
+        for p in np.flatnonzero(coordinator.board.present).tolist():
+            coming = coordinator.coming(p, seconds)
+            if self._told.get(p, ()) != coming.tasks:
+                self._told[p] = coming.tasks
+                self.machines.perform(Prepare(p, coming.tasks, coming.time))
+
+    def outcome(self, fetch: Callable[[Any], Any] | None) -> Outcome:
+        """How it ended."""
+        c, wf = self.coordinator, self.header.workflow
+        given_up = c.given_up
+        status = FAILED if given_up else STOPPED
+        status = FINISHED if c.n_done == wf.n_tasks else status
+        undone = np.flatnonzero(c.board.status != b.DONE).tolist()
+        return Outcome(
+            id=self.header.id,
+            home=self.recorder.journal.path.parent,
+            status=status,
+            run=live_record(self.progress, self.header.strategy),
+            failures=tuple(self.failures[t] for t in given_up if t in self.failures),
+            not_done=tuple(wf.task_names[t] for t in undone),
+            warnings=tuple(self.warnings),
+            measured=self.measured,
+            fetch=fetch,
+        )
