@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from weft.experiments.plan_quality import Progress
+from weft.cli import bench_real
+from weft.cli.tables import progress_bar, table
 
 app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
+app.command()(bench_real.dask)
+app.command()(bench_real.overhead)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
@@ -35,9 +35,9 @@ def quality(
     """
     from weft.experiments import plan_quality
 
-    with _progress("random instances", not as_json) as progress:
+    with progress_bar("random instances", not as_json) as progress:
         ours = plan_quality.relative_to_heft(instances, seed, progress)
-    with _progress("standard task graphs", not as_json and stg is not None) as progress:
+    with progress_bar("standard task graphs", not as_json and stg is not None) as progress:
         best_known = plan_quality.against_best_known(stg, progress=progress) if stg else []
     if as_json:
         rows = [{**asdict(q), "verdict": q.verdict} for q in ours]
@@ -46,7 +46,7 @@ def quality(
     print(f"Mean makespan relative to HEFT over {instances} random instances")
     print("(30-100 tasks, 4-8 processors)")
     header = ["planner", "mean", *(f"CCR {ccr:g}" for ccr in plan_quality.CCRS), "verdict"]
-    _table(
+    table(
         header,
         [
             [q.planner, f"{q.mean:.3f}", *(f"{r:.3f}" for r in q.by_ccr.values()), q.verdict]
@@ -55,7 +55,7 @@ def quality(
     )
     if best_known:
         print("\nHEFT relative to the best known makespan, Standard Task Graphs, no communication")
-        _table(
+        table(
             ["tasks", "processors", "graphs", "mean", "worst"],
             [
                 [s.size, s.processors, s.graphs, f"{s.mean:.4f}", f"{s.worst:.4f}"]
@@ -84,7 +84,7 @@ def plan(
     from weft.experiments import plan_speed
 
     sizes = [100, 1_000, 10_000, 100_000] if full else [100, 1_000, 10_000]
-    with _progress("planners over sizes", not as_json) as progress:
+    with progress_bar("planners over sizes", not as_json) as progress:
         timings = list(plan_speed.growth(sizes, [8, 64], progress=progress))
     plans = [plan_speed.large(100_000, 64, 5)]
     plans += [plan_speed.large(1_000_000, 64, 5)] if million else []
@@ -97,7 +97,7 @@ def plan(
         return
     _show_growth(timings)
     print("\nHEFT in a process of its own")
-    _table(
+    table(
         ["tasks", "processors", "edges", "generate s", "plan s", "peak GB"],
         [
             [f"{x.tasks:,}", x.processors, f"{x.edges:,}", f"{x.generate_seconds:.2f}",
@@ -109,7 +109,7 @@ def plan(
         print("\nanrg-saga is not installed; pip install 'weft[bench]' to compare")
         return
     print("\nHEFT beside anrg-saga (pure Python), same instances")
-    _table(
+    table(
         ["tasks", "processors", "weft ms", "saga ms", "ratio", "weft makespan", "saga makespan"],
         [
             [x.tasks, x.processors, f"{x.weft_milliseconds:.3f}", f"{x.saga_milliseconds:.1f}",
@@ -146,7 +146,7 @@ def simulate(
         print(json.dumps({**rows, "peak_gigabytes": peak}, indent=1))
         return
     print("A fixed plan, simulated in one process")
-    _table(
+    table(
         ["tasks", "processors", "edges", "ms", "tasks/s"],
         [
             [f"{x.tasks:,}", x.processors, f"{x.edges:,}", f"{1000 * x.seconds:,.1f}",
@@ -155,7 +155,7 @@ def simulate(
         ],
     )  # fmt: skip
     print(f"peak memory {peak:.2f} GB\n\n100 tasks on 5 processors, QoI 20%, one process")
-    _table(
+    table(
         ["strategy", "runs", "runs/s", "plans asked for"],
         [
             [x.strategy, x.runs, f"{x.runs_per_second:,.0f}", f"{x.mean_considered:.1f}"]
@@ -177,37 +177,10 @@ def _show_growth(timings: list[Any]) -> None:
     for t in timings:
         by_planner.setdefault(t.planner, {})[t.tasks, t.processors] = t.milliseconds
     print("Milliseconds per plan, warm, tasks x processors (- where the size before took too long)")
-    _table(
+    table(
         ["planner", *(f"{n:,}x{p}" for n, p in columns)],
         [
             [name, *(f"{row[c]:,.2f}" if c in row else "-" for c in columns)]
             for name, row in sorted(by_planner.items())
         ],
     )
-
-
-def _table(header: list[str], rows: list[list[Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="dim")
-    for number, heading in enumerate(header):
-        table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    Console(width=max(100, Console().width), highlight=False).print(table)
-
-
-@contextmanager
-def _progress(what: str, shown: bool) -> Iterator[Progress]:
-    """A progress bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if not shown or not console.is_terminal:
-        yield lambda share: None
-        return
-    with Bar(console=console, transient=True) as bar:
-        job = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(job, completed=share)

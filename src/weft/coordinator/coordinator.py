@@ -56,9 +56,12 @@ class Coordinator:
         estimates: Estimates,
         strategy: Policy | Order,
         tolerance: Tolerance | None = None,
+        rest: float = 0.0,
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
         self.tolerance = tolerance or Tolerance()
+        # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
+        self.rest, self._rested = rest, 0.0
         self.failures: Counter[int] = Counter()  # by task, its own fault
         self.losses: Counter[int] = Counter()  # by task, of the processor under it
         self.policy = None if isinstance(strategy, Order) else strategy
@@ -201,7 +204,8 @@ class Coordinator:
                 return self.asked
             notice = Notice(late_task=late) if late >= 0 else Notice(event=change)  # type: ignore[arg-type]
             assert self.plan is not None
-            if self.policy.decide(notice, self.situation(), self.plan):
+            rested = change is not None or self.now >= self._rested
+            if rested and self.policy.decide(notice, self.situation(), self.plan):
                 reason = self._reason(notice)
                 self.asked = Replan(self.version, self.now, reason)
                 return self.asked
@@ -225,6 +229,7 @@ class Coordinator:
         if asked is None or new.version != self.version or self.policy is None:
             return -1
         self.asked = None
+        self._rested = self.now + self.rest * new.seconds
         forced = self.plan is None or asked.reason == STRANDED
         taken = forced or self.policy.accept(new.schedule, self.plan, self.situation())  # type: ignore[arg-type]
         makespan = new.schedule.makespan

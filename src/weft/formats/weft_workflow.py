@@ -24,7 +24,8 @@ from weft.formats.fields import (
 from weft.model import Item, TaskSpec, Workflow
 
 FIELDS = ("name", "tasks", "edges", "files")
-TASK_FIELDS = ("cost", "category", "run", "inputs", "outputs")
+TASK_FIELDS = ("cost", "category", "run", "retries", "timeout", "inputs", "outputs")
+_SPEC_FIELDS = frozenset({"category", "run", "retries", "timeout"})
 _MOST_COSTS = 1 << 27  # a table of tasks x processors of 1 GiB
 
 Fields = Mapping[object, object]
@@ -100,13 +101,33 @@ def _costs(names: list[str], bodies: list[Fields]) -> tuple[FloatArray, dict[str
 def _specs(names: list[str], bodies: list[Fields]) -> dict[int, TaskSpec]:
     specs: dict[int, TaskSpec] = {}
     for i, (task, fields) in enumerate(zip(names, bodies, strict=True)):
-        if "category" in fields or "run" in fields:
+        if not _SPEC_FIELDS.isdisjoint(fields):
             category, run = (
                 string(fields[key], "tasks", task, key) if key in fields else None
                 for key in ("category", "run")
             )
-            specs[i] = TaskSpec(category, run)
+            specs[i] = TaskSpec(category, run, _retries(fields, task), _timeout(fields, task))
     return specs
+
+
+def _retries(fields: Fields, task: str) -> int | None:
+    if "retries" not in fields:
+        return None
+    place = ("tasks", task, "retries")
+    times = number(fields["retries"], *place)
+    if not times.is_integer():
+        raise wrong(f"expected a whole number, not {shown(fields['retries'])}", *place)
+    return int(times)
+
+
+def _timeout(fields: Fields, task: str) -> float | None:
+    if "timeout" not in fields:
+        return None
+    place = ("tasks", task, "timeout")
+    seconds = number(fields["timeout"], *place)
+    if not seconds:
+        raise wrong("the seconds must be more than 0; without the field there is no limit", *place)
+    return seconds
 
 
 def _edges(section: object, index: dict[str, int]) -> list[Item]:
@@ -195,6 +216,8 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
         for key, value in (
             ("category", spec.category),
             ("run", spec.run),
+            ("retries", spec.retries),
+            ("timeout", None if spec.timeout is None else plain(float(spec.timeout))),
             ("inputs", inputs.get(i)),
             ("outputs", outputs.get(i)),
         ):

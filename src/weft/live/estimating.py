@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import WeftError
+from weft.history.predictor import Prediction, categories_of, predict
+from weft.history.records import History, TaskRecord
 from weft.live.options import Options
 from weft.live.recorder import Learner
 from weft.model import Call, Estimates, Platform, Workflow
 
 if TYPE_CHECKING:
     from weft.contracts import Machines
-    from weft.history.predictor import Prediction
-    from weft.history.records import History
 
 FORGETS = 0.1  # the weight of the newest task in the pace
 
@@ -36,6 +36,7 @@ class Estimating:
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
         self._estimates: Estimates | None = None
+        self._in_ptr = workflow.in_ptr.tolist()
 
     @staticmethod
     def open(
@@ -46,9 +47,6 @@ class Estimating:
         warn: Callable[[str], None],
     ) -> Estimating:
         """Look into the history; a run goes on without one."""
-        from weft.history.predictor import categories_of
-        from weft.history.records import History
-
         categories = categories_of(workflow)
         repository, history = None, History()
         if options.use_history:
@@ -63,8 +61,6 @@ class Estimating:
 
     def predict(self, platform: Platform, machines: Machines) -> Prediction:
         """What is expected of every task on every processor."""
-        from weft.history.predictor import predict
-
         names = [machines.machine(p) for p in range(platform.n_processors)]
         prediction = predict(self.workflow, platform, names, self.categories, self.history)
         self._estimates = prediction.estimates
@@ -78,8 +74,6 @@ class Estimating:
         self, task: int, processor: int, detail: Mapping[str, Any], machines: Machines
     ) -> float | None:
         """A task has finished; the seconds that it took, if they were measured."""
-        from weft.history.records import TaskRecord
-
         self._note_sizes(task, detail)
         seconds = detail.get("seconds")
         if not isinstance(seconds, int | float) or not math.isfinite(seconds):
@@ -103,7 +97,9 @@ class Estimating:
         return float(seconds)
 
     def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
-        wf, sizes = self.workflow, detail.get("sizes") or {}
+        wf, sizes = self.workflow, detail.get("sizes")
+        if not sizes:
+            return
         for item in wf.out_item[wf.out_ptr[task] : wf.out_ptr[task + 1]].tolist():
             name = wf.item_names[item] if wf.item_names is not None else None
             size = sizes.get(name, sizes.get(str(item), sizes.get(item)))
@@ -112,6 +108,8 @@ class Estimating:
 
     def _input_bytes(self, task: int) -> float:
         """The bytes that a task reads, if all are known."""
-        wf = self.workflow
-        items = wf.in_item[wf.in_ptr[task] : wf.in_ptr[task + 1]].tolist()
-        return math.fsum(self.bytes.get(item, math.nan) for item in items) if items else math.nan
+        first, end = self._in_ptr[task], self._in_ptr[task + 1]
+        if first == end:
+            return math.nan
+        items = self.workflow.in_item[first:end].tolist()
+        return math.fsum(self.bytes.get(item, math.nan) for item in items)

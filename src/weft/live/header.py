@@ -28,6 +28,7 @@ class Header:
     machines: tuple[str, ...]  # the names of the processors in the history
     estimates: Estimates
     strategy: str  # the one that was chosen
+    rest: float  # see the Coordinator
     options: Options
     functions: bool  # Python functions, which are not in the journal
     blind: bool
@@ -45,7 +46,8 @@ class Header:
             "tasks": self.workflow.n_tasks,
             "created": self.created,
             "strategy": self.strategy,
-            "on": self.options.to_dict()["on"],
+            "rest": self.rest,
+            "on": self.options.place,
             "options": self.options.to_dict(),
             "functions": self.functions,
             "blind": self.blind,
@@ -71,6 +73,7 @@ class Header:
             machines=tuple(content["machines"]),
             estimates=Estimates(unpack(content["estimates"])),
             strategy=content["strategy"],
+            rest=content["rest"],
             options=Options.from_dict(content["options"], directory),
             functions=content["functions"],
             blind=content["blind"],

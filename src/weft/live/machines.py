@@ -36,7 +36,16 @@ def open_machines(
         from weft.executors.local import LocalExecutor
 
         processors = _processors(on) if platform is None else platform.n_processors
-        return LocalExecutor(workflow, processors, data, home.path, clock, calls, options.timeout)
+        return LocalExecutor(
+            workflow,
+            processors,
+            data,
+            home.path,
+            clock,
+            calls,
+            options.timeout,
+            anywhere=options.absolute,
+        )
     try:
         from weft.executors.dask import DaskExecutor
     except ImportError:
@@ -44,14 +53,14 @@ def open_machines(
     return DaskExecutor(
         workflow,
         f"tcp://{on.removeprefix('dask://')}" if isinstance(on, str) else on,
-        data,
+        data if options.shared else None,
         home.path,
         clock,
         calls,
         platform=platform,
         timeout=options.timeout,
-        shared=options.shared,
         keep_results=options.keep_results,
+        anywhere=options.absolute,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,16 @@ class Options:
 
     def to_dict(self) -> dict[str, Any]:
         """What the journal keeps."""
-        kept = asdict(self) | {"on": self.on if isinstance(self.on, str) else "a Dask client"}
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
         del kept["directory"]
-        return kept
+        return kept | {"on": self.place}
+
+    @property
+    def place(self) -> str:
+        """Where it runs, in words that `--on` understands."""
+        if isinstance(self.on, str):
+            return self.on
+        return f"dask://{str(self.on.scheduler.address).partition('://')[2]}"
 
     @staticmethod
     def from_dict(content: dict[str, Any], directory: Path) -> Options:

@@ -46,7 +46,12 @@ def replay(contents: Contents, directory: Path) -> Replayed:
     header = Header.from_dict(contents.header, directory)
     policy, planner = registry.strategy(header.strategy)
     coordinator = Coordinator(
-        header.workflow, header.platform, header.estimates, policy, header.options.tolerance()
+        header.workflow,
+        header.platform,
+        header.estimates,
+        policy,
+        header.options.tolerance(),
+        header.rest,
     )
     progress = Progress(coordinator, planner, events=[])
     replayed = Replayed(header, progress)

@@ -107,6 +107,8 @@ class Session:
         events: list[Event] = []
         while True:
             perform(self.progress, self.machines, commands)
+            for event in events:
+                self.note(event)
             self._prepare()
             self.listener.happened(self, events)
             self.estimating.learner.flush()
@@ -131,7 +133,6 @@ class Session:
         commands = []
         if event.kind == EventKind.JOINED and event.which >= self.coordinator.platform.n_processors:
             commands = self.progress.hear(self._new_processors(event.time))
-        self._note(event)
         return commands + self.progress.hear(event)
 
     def _new_processors(self, now: float) -> NewEstimates:
@@ -139,7 +140,7 @@ class Session:
         estimates = self.estimating.estimates(platform, self.machines)
         return NewEstimates(now, estimates, platform)
 
-    def _note(self, event: Event) -> None:
+    def note(self, event: Event) -> None:
         """Remember what people and the history want to know."""
         if event.kind not in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
             return

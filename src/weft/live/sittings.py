@@ -32,6 +32,7 @@ from weft.model.events import Command, Event, EventKind, SendItem, StartTask
 from weft.wiring import Progress
 
 AUTO = "auto"
+REST = 50.0  # at most so small a share of a run is spent on plans because of late starts
 PLANNED, BLIND = "slack", "fifo"  # what `auto` means with estimates, and without
 
 
@@ -83,6 +84,7 @@ def start(
             machines=tuple(machines.machine(p) for p in range(n)),
             estimates=prediction.estimates,
             strategy=strategy,
+            rest=REST,
             options=options,
             functions=calls is not None,
             blind=prediction.blind,
@@ -92,7 +94,7 @@ def start(
         journal = Journal.create(home.journal, header.to_dict())
         stack.callback(journal.close)
         coordinator = Coordinator(
-            workflow, platform, prediction.estimates, policy, options.tolerance()
+            workflow, platform, prediction.estimates, policy, options.tolerance(), REST
         )
         recorder = JournalRecorder(journal)
         progress = Progress(coordinator, planner, recorder, events=[])
@@ -154,6 +156,7 @@ def _take_up(session: Session) -> list[Command]:
         commands += session.progress.settled([coordinator.asked])
     for event in session.machines.recover(running, held):
         commands += session.hear(event)
+        session.note(event)
     if board.counts[b.HELD_BACK] or coordinator.given_up:
         commands += session.hear(Event(EventKind.PAUSED, 0, session.clock(), 0.0))
     return _sends(coordinator, commands) + commands

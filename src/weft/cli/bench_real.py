@@ -1,0 +1,104 @@
+"""`weft bench dask` and `weft bench overhead`: real runs beside the barest way to run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weft.cli.tables import progress_bar, table
+from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from weft.experiments.dask_speed import Pair, Ratios
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def dask(
+    speeds: Annotated[
+        str, typer.Option(help="How the 8 workers differ: `strong`, `mild`, `equal`; or several.")
+    ] = "strong,mild,equal",
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs for every kind and shape.")] = 5,
+    unit: Annotated[
+        float, typer.Option(min=0.01, help="Tasks take 0.1 to 1 s times this at speed 1.")
+    ] = 1.0,
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Also real work under CPU quotas (cgroup v1, root).")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Makespans of weft and of Dask's own scheduler, side by side on workers of unequal speed.
+
+    weft is not told the speeds: it runs blind first, then with the history of that run. The whole
+    takes about 20 minutes. Example: `weft bench dask --speeds strong --pairs 2 --unit 0.5`
+    """
+    from weft.experiments import dask_cluster, dask_speed
+
+    kinds = [kind.strip() for kind in speeds.split(",") if kind.strip()]
+    for kind in kinds:
+        if kind not in dask_speed.SPEEDS:
+            raise InputError(f"{kind!r} is none of {', '.join(dask_speed.SPEEDS)}")
+    with progress_bar("pairs", not as_json) as progress:
+        measured = dask_speed.compare(kinds, pairs, unit, progress)
+    if cpu and dask_cluster.quotas_possible():
+        with progress_bar("pairs under CPU quotas", not as_json) as progress:
+            measured += dask_speed.under_quotas(pairs, progress)
+    found = dask_speed.ratios(measured)
+    if as_json:
+        _print_json(measured, found)
+        return
+    print("Makespan of weft over that of Dask's own scheduler, medians of pairs (worst)")
+    table(
+        ["workers", "workflow", "tasks", "pairs", "Dask s", "blind", "with history", "verdict"],
+        [
+            [r.speeds, r.shape, r.tasks, r.pairs, f"{r.dask:.2f}",
+             f"{r.blind:.3f} ({r.worst_blind:.3f})", f"{r.history:.3f} ({r.worst_history:.3f})",
+             r.verdict]
+            for r in found
+        ],
+    )  # fmt: skip
+    if cpu and not dask_cluster.quotas_possible():
+        print("CPU quotas cannot be set here: they need cgroup version 1 and root")
+
+
+def _print_json(measured: list[Pair], found: list[Ratios]) -> None:
+    rows = [{**asdict(r), "verdict": r.verdict} for r in found]
+    print(json.dumps({"pairs": [asdict(p) for p in measured], "ratios": rows}, indent=1))
+
+
+def overhead(
+    tasks: Annotated[int, typer.Option(min=1, help="Functions that do nothing, on Dask.")] = 10_000,
+    commands: Annotated[int, typer.Option(min=1, help="Commands `true`, on this machine.")] = 1_000,
+    as_json: AsJson = False,
+) -> None:
+    """Throughput of weft with tasks that do nothing, beside plain Dask futures and a bare loop.
+
+    Example: `weft bench overhead`
+    """
+    from weft.experiments import overhead as experiment
+
+    parts: list[tuple[str, Callable[[], Any]]] = [
+        ("commands on this machine", lambda: experiment.local_commands(commands)),
+        ("functions on Dask", lambda: experiment.dask_functions(tasks)),
+    ]
+    found = []
+    for what, measure in parts:
+        with progress_bar(what, not as_json):
+            found.append(measure())
+    if as_json:
+        rows = [{**asdict(o), "ratio": o.ratio, "verdict": o.verdict} for o in found]
+        print(json.dumps(rows, indent=1))
+        return
+    print("Tasks that do nothing, per second: the best of three turns of each")
+    table(
+        ["what", "tasks", "bare", "weft", "ratio", "weft's CPU per task", "verdict"],
+        [
+            [o.what, f"{o.tasks:,}", f"{o.bare:,.0f}", f"{o.weft:,.0f}", f"{o.ratio:.2f}",
+             f"{o.cpu_milliseconds:.2f} ms", o.verdict]
+            for o in found
+        ],
+    )  # fmt: skip

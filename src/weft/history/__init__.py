@@ -1,0 +1,1 @@
+"""The performance history: what tasks took, by category and machine."""

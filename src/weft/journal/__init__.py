@@ -1,0 +1,1 @@
+"""The journal of a run: durable, append-only, readable after any death."""
