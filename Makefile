@@ -18,14 +18,14 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 demo: install
-	@mkdir -p out
+	@mkdir -p out && rm -rf out/words && cp -r examples/words out/words
 	$(BIN)/weft plan examples/montage.yaml -p examples/cluster.yaml \
 		--gantt out/montage.html --gantt out/montage.png
-	$(BIN)/weft simulate examples/montage.yaml -p examples/cluster.yaml --strategy slack \
-		--world examples/world.yaml --gantt out/montage-run.html
+	$(BIN)/weft run out/words/pipeline.yaml --dir out/words
+	$(BIN)/weft report last --dir out/words --html out/words.html --gantt out/words.png
 	@echo
-	@echo "Open out/montage.html and out/montage-run.html in a browser:"
-	@echo "zoom with the wheel, hover for details."
+	@echo "Open out/montage.html (a plan) and out/words.html (a run, plan against fact) in a"
+	@echo "browser: zoom with the wheel, hover for details. The work itself is in out/words."
 
 test: dev system
 	$(BIN)/python -m pytest

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from weft.errors import WeftError
 from weft.history.predictor import Prediction, categories_of, predict
-from weft.history.records import History, TaskRecord
+from weft.history.records import History, TaskRecord, TransferRecord
 from weft.live.options import Options
 from weft.live.recorder import Learner
 from weft.model import Call, Estimates, Platform, Workflow
@@ -57,12 +61,16 @@ class Estimating:
                 history = History() if repository is None else repository.history(set(categories))
             except WeftError as error:
                 warn(f"the history cannot be read: {error}")
-        return Estimating(workflow, run, categories, history, Learner(repository, warn))
+        estimating = Estimating(workflow, run, categories, history, Learner(repository, warn))
+        if calls is None:
+            estimating.look_at_files(options.directory)
+        return estimating
 
     def predict(self, platform: Platform, machines: Machines) -> Prediction:
         """What is expected of every task on every processor."""
         names = [machines.machine(p) for p in range(platform.n_processors)]
-        prediction = predict(self.workflow, platform, names, self.categories, self.history)
+        sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
+        prediction = predict(self.workflow, platform, names, self.categories, self.history, sizes)
         self._estimates = prediction.estimates
         return prediction
 
@@ -95,6 +103,28 @@ class Estimating:
             ratio = max(float(seconds), 1e-6) / max(expected, 1e-6)
             self.pace = max(1e-4, (1 - FORGETS) * self.pace + FORGETS * min(ratio, 10.0))
         return float(seconds)
+
+    def observe_transfer(
+        self, source: int, target: int, detail: Mapping[str, Any], machines: Machines
+    ) -> None:
+        """An item has arrived at a host; it counts if it was measured."""
+        seconds, size = detail.get("seconds"), detail.get("size")
+        if not isinstance(seconds, int | float) or not isinstance(size, int | float):
+            return
+        host = machines.platform.host
+        ends = [machines.machine(int(np.argmax(host == h))) for h in (source, target)]
+        self.history.observe_transfer(ends[0], ends[1], float(size), float(seconds))
+        record = TransferRecord(time.time(), self.run, ends[0], ends[1], size, seconds)
+        self.learner.transfers.append(record)
+
+    def look_at_files(self, directory: Path) -> None:
+        """Note the sizes of files that are there before the run."""
+        wf = self.workflow
+        for item in np.flatnonzero(wf.item_producer < 0).tolist():
+            name = None if wf.item_names is None else wf.item_names[item]
+            with suppress(OSError, ValueError):
+                if name is not None:
+                    self.bytes[item] = float((directory / name).stat().st_size)
 
     def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
         wf, sizes = self.workflow, detail.get("sizes")

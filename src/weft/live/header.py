@@ -9,9 +9,9 @@ from typing import Any
 
 from weft.errors import InputError
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
-from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
 from weft.journal.packed import pack, unpack
 from weft.live.options import Options
+from weft.live.workflows import workflow_from_entry, workflow_to_entry
 from weft.model import Estimates, Platform, Workflow
 from weft.version import __version__
 
@@ -52,7 +52,7 @@ class Header:
             "functions": self.functions,
             "blind": self.blind,
             "source": self.source,
-            "workflow": workflow_to_dict(self.workflow),
+            "workflow": workflow_to_entry(self.workflow),
             "platform": platform_to_dict(self.platform),
             "machines": list(self.machines),
             "estimates": pack(self.estimates.cost),
@@ -68,7 +68,7 @@ class Header:
             )
         return Header(
             id=content["id"],
-            workflow=workflow_from_dict(content["workflow"]),
+            workflow=workflow_from_entry(content["workflow"]),
             platform=platform_from_dict(content["platform"]),
             machines=tuple(content["machines"]),
             estimates=Estimates(unpack(content["estimates"])),
@@ -85,32 +85,3 @@ class Header:
 def now_in_words() -> str:
     """This moment, as headers say it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def settle(workflow: Workflow) -> Workflow:
-    """The workflow as a journal gives it back: what has no number of its own may get another."""
-    return workflow_from_dict(workflow_to_dict(workflow))
-
-
-def check_same(journalled: Workflow, given: Workflow, run: str) -> None:
-    """Refuse to go on with another workflow, and say what is different."""
-    old, new = workflow_to_dict(journalled), workflow_to_dict(given)
-    if old == new:
-        return
-    before, after = old["tasks"], new["tasks"]
-    assert isinstance(before, dict)
-    assert isinstance(after, dict)
-    added = [task for task in after if task not in before]
-    removed = [task for task in before if task not in after]
-    changed = [task for task in before if task in after and before[task] != after[task]]
-    parts = [
-        f"{what}: {', '.join(tasks[:5])}{', ...' if len(tasks) > 5 else ''}"
-        for what, tasks in (("new", added), ("gone", removed), ("changed", changed))
-        if tasks
-    ]
-    raise InputError(
-        f"the workflow has changed since run {run} began ("
-        + ("; ".join(parts) or "its edges, files or name differ")
-        + "): undo the change, go on with the workflow as it was (`weft resume --as-started`), "
-        "or begin a new run (`weft run`)"
-    )

@@ -142,9 +142,12 @@ class Session:
 
     def note(self, event: Event) -> None:
         """Remember what people and the history want to know."""
+        board, detail = self.coordinator.board, event.detail or {}
+        if event.kind == EventKind.ITEM_ARRIVED and detail:
+            ends = int(board.transfer_from[event.which]), int(board.transfer_to[event.which])
+            self.estimating.observe_transfer(*ends, detail, self.machines)
         if event.kind not in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
             return
-        board, detail = self.coordinator.board, event.detail or {}
         task, processor = int(board.attempt_task[event.which]), int(board.attempt_on[event.which])
         if event.kind == EventKind.TASK_FINISHED:
             self.failures.pop(task, None)

@@ -19,7 +19,7 @@ from weft.journal.log import Contents, Journal
 from weft.journal.places import RunHome
 from weft.kernels import board as b
 from weft.live.estimating import Estimating
-from weft.live.header import Header, check_same, now_in_words, settle
+from weft.live.header import Header, now_in_words
 from weft.live.machines import check_on, open_machines
 from weft.live.options import Options
 from weft.live.outcome import Outcome
@@ -27,6 +27,7 @@ from weft.live.recorder import JournalRecorder
 from weft.live.replay import replay
 from weft.live.session import Listener, Session, Silent
 from weft.live.signals import StopNow, listening
+from weft.live.workflows import check_same
 from weft.model import Call, Workflow
 from weft.model.events import Command, Event, EventKind, SendItem, StartTask
 from weft.wiring import Progress
@@ -59,7 +60,6 @@ def start(
     check_on(options.on)
     if options.strategy != AUTO:
         registry.strategy(options.strategy)
-    workflow = settle(workflow)
     _check_work(workflow, calls, options)
     listener = listener or Silent()
     with ExitStack() as stack:
@@ -121,7 +121,7 @@ def resume(
         replayed = replay(contents, home.data)
         header, progress = replayed.header, replayed.progress
         if workflow is not None:
-            check_same(header.workflow, settle(workflow), header.id)
+            check_same(header.workflow, workflow, header.id)
         if header.functions and calls is None:
             raise InputError(
                 f"run {header.id} is of Python functions, which are in no journal: go on with it "
@@ -210,5 +210,20 @@ def _check_work(workflow: Workflow, calls: Sequence[Call] | None, options: Optio
         from weft.executors.paths import check_paths
 
         check_paths(workflow, options.absolute)
+        _check_inputs(workflow, options.directory)
     elif len(calls) != workflow.n_tasks:
         raise WeftError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
+
+
+def _check_inputs(workflow: Workflow, directory: Path) -> None:
+    """What no task makes must be there from the start."""
+    names = workflow.item_names or ()
+    outside = [names[i] for i in np.flatnonzero(workflow.item_producer < 0).tolist() if names]
+    missing = [name for name in outside if name and not (directory / name).exists()]
+    if missing:
+        listed = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        raise InputError(
+            f"{len(missing)} input files are not there, and no task makes them: {listed}; put "
+            "them there, or say with --dir where they are",
+            source=str(directory.absolute()),
+        )

@@ -36,10 +36,10 @@ def _collect(value: Any, found: dict[int, None]) -> None:
     elif isinstance(value, Call):
         _collect(value.args, found)
         _collect(dict(value.kwargs), found)
-    elif isinstance(value, list | tuple | set | frozenset):
+    elif type(value) in (list, tuple, set, frozenset):  # as `filled` does
         for part in value:
             _collect(part, found)
-    elif isinstance(value, dict):
+    elif type(value) is dict:
         for part in value.values():
             _collect(part, found)
 

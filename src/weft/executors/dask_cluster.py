@@ -1,0 +1,271 @@
+"""A Dask cluster as a platform: a worker is a host, each of its threads a processor.
+
+Where all data are files of a shared directory there is one host: what a worker has made stays there
+when it is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from distributed import Client
+
+from weft.errors import InputError, WeftError
+from weft.executors.dask_tasks import Reporter, stop_commands, tell_workers
+from weft.model.platform import Link, Platform, Processor
+
+LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s; the history learns better
+SHARED = "shared"
+Worker = tuple[Any, int, str]  # name, threads, host
+
+
+class Cluster:
+    """The connection to a cluster, and which of its workers are which processors."""
+
+    def __init__(
+        self,
+        client: Client | str,
+        name: str,
+        hear: Callable[[Any], None],
+        platform: Platform | None,
+        shared: bool,
+        patience: float,
+    ) -> None:
+        self.name = name
+        self.owned = isinstance(client, str)
+        self.client: Any = client
+        if isinstance(client, str):
+            self.client = connect(client, patience)
+        self.address: str = self.client.scheduler.address
+        self._shared = shared
+        self._addresses: dict[int, str] = {}  # of all workers that were ever there
+        self.processors: dict[str, list[int]] = {}  # of the workers that are there
+        self._machines: dict[int, str] = {}
+        self._amm, self._others = False, None
+        try:
+            workers = self._start(hear, patience)
+            self.platform = platform or _platform(workers, shared)
+            if not shared:
+                hosts = self.platform.host.tolist()
+                names = self.platform.host_names
+                self._addresses = {p: names[h] for p, h in enumerate(hosts)}
+            for address, worker in workers.items():
+                self.join(address, worker)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, hear: Callable[[Any], None], timeout: float) -> dict[str, Worker]:
+        client = self.client
+        self._others = getattr(client, "_event_handlers", {}).get("all")
+        client.subscribe_topic(self.name, lambda event: hear(event[1]))
+        client.subscribe_topic("all", lambda event: self._all(event, hear))
+        try:
+            client.wait_for_workers(1, timeout=timeout)
+        except TimeoutError:
+            raise InputError(
+                f"no worker has come to the Dask scheduler at {self.address} in {timeout:g} s: "
+                "start one with `dask worker`"
+            ) from None
+        self._install()
+        self._amm = bool(client.amm.running())
+        if self._amm:  # it would drop copies that the run counts on
+            client.amm.stop()
+        workers: dict[str, Worker] = client.run_on_scheduler(tell_workers, self.name)
+        return workers
+
+    def _install(self) -> None:
+        try:
+            self.client.register_plugin(Reporter(self.name), name=self.name)
+            self.client.run_on_scheduler(tell_workers, self.name)
+        except Exception as error:
+            raise InputError(
+                f"the Dask cluster at {self.address} cannot run weft's tasks: {error}; "
+                "weft must be installed on its scheduler and workers, in this version"
+            ) from None
+
+    def _all(self, event: Any, hear: Callable[[Any], None]) -> Any:
+        message = event[1]
+        if message.get("action") in ("add-worker", "remove-worker"):
+            hear(message)
+        return self._others(event) if self._others is not None else None
+
+    def check(self) -> None:
+        """Raise an error if the scheduler is lost: all that it knew is lost with it."""
+        if self.client.status != "running":
+            raise WeftError(
+                f"lost the Dask scheduler at {self.address}; finished work that is on disk is "
+                "kept: start it again and `weft resume`"
+            )
+
+    def later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have the client's own loop do something."""
+        self.client.loop.add_callback(work)
+
+    def release(self, futures: list[Any]) -> None:
+        """Let go of futures, in the loop, where each costs least."""
+        if not futures:
+            return
+
+        async def release() -> None:
+            for future in futures:
+                future.release()
+
+        self.later(release)
+
+    def look_for_workers(self) -> None:
+        """Ask who is there; the answer is heard in turn with all else."""
+
+        async def ask() -> None:
+            with contextlib.suppress(OSError):
+                await self.client.run_on_scheduler(tell_workers, self.name)
+
+        self.later(ask)
+
+    def stop_commands(self, address: str, keys: list[str]) -> None:
+        """Have a worker end the processes of these tasks."""
+
+        async def ask() -> None:
+            with contextlib.suppress(OSError, KeyError):
+                await self.client.run(
+                    stop_commands, self.name, keys, workers=[address], on_error="ignore"
+                )
+
+        self.later(ask)
+
+    def address_of(self, processor: int) -> str:
+        """The worker that a processor is a thread of."""
+        return self._addresses.get(processor, "")
+
+    def is_here(self, processor: int) -> bool:
+        """Whether the processor can be used now."""
+        return processor in self.processors.get(self.address_of(processor), ())
+
+    def machine(self, processor: int) -> str:
+        """A processor's name in this cluster and in others."""
+        return self._machines.get(processor) or self.platform.processor_names[processor]
+
+    def join(self, address: str, worker: Worker) -> list[int]:
+        """A worker is there: its processors, which are the old ones if it has come back."""
+        if address in self.processors:
+            return []
+        name, threads, place = worker
+        known = self._known(address, worker)
+        if len(known) < threads:
+            n = self.platform.n_processors
+            wanted = _named(worker)[len(known) :]
+            taken = set(self.platform.processor_names)
+            new = [w if w not in taken else f"{w}@{address}" for w in wanted]
+            self.platform = extended(self.platform, SHARED if self._shared else address, new)
+            known += range(n, n + len(new))
+        here = self.processors[address] = known[:threads]
+        self._addresses.update(dict.fromkeys(known, address))
+        machine = self._machine_name(address, name, place)
+        self._machines.update(dict.fromkeys(here, machine))
+        return here
+
+    def _known(self, address: str, worker: Worker) -> list[int]:
+        """The processors of a worker that was there before; nothing in its memory counts."""
+        known = [p for p, other in self._addresses.items() if other == address]
+        if known:
+            return known
+        names = enumerate(self.platform.processor_names)
+        unseen = {name: p for p, name in names if p not in self._addresses}
+        return [unseen[name] for name in _named(worker) if name in unseen]
+
+    def leave(self, address: str) -> list[int]:
+        """A worker is gone: the processors that are gone with it."""
+        return self.processors.pop(address, [])
+
+    def _machine_name(self, address: str, name: Any, host: str) -> str:
+        place = host
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(host).is_loopback:
+                place = socket.gethostname()
+        if isinstance(name, int):
+            return f"dask-{name}@{place}"
+        if isinstance(name, str) and name != address:
+            return f"{name}@{place}"
+        taken = set(self._machines.values())
+        return next(m for i in range(len(taken) + 1) if (m := f"{place}#{i}") not in taken)
+
+    def close(self) -> None:
+        """Leave the cluster as it was found."""
+        client = self.client
+        if client.status == "running":
+            with contextlib.suppress(Exception):  # the scheduler may die at this moment, too
+                if self._amm:
+                    client.amm.start()
+                client.unregister_worker_plugin(self.name)
+                client.unsubscribe_topic(self.name)
+                if self._others is not None:
+                    client.subscribe_topic("all", self._others)
+                else:
+                    client.unsubscribe_topic("all")
+        if self.owned:
+            client.close(timeout=5)
+
+
+def connect(address: str, timeout: float) -> Any:
+    """A client of the scheduler at this address."""
+    try:
+        make: Any = Client  # it has no types
+        return make(address, set_as_default=False, timeout=timeout)
+    except (OSError, TimeoutError, ValueError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"no Dask scheduler answers at {address}: {first}") from None
+
+
+def _named(worker: Worker) -> list[str]:
+    name, threads, _ = worker
+    base = str(name) if isinstance(name, str) else f"dask-{name}"
+    return [base if threads == 1 else f"{base}#{k}" for k in range(threads)]
+
+
+def _platform(workers: Mapping[str, Worker], shared: bool) -> Platform:
+    """All processors of a cluster; names that are given twice get the address added."""
+    processors: list[Processor] = []
+    taken: set[str] = set()
+    for address, worker in workers.items():
+        for name in _named(worker):
+            unique = name if name not in taken else f"{name}@{address}"
+            taken.add(unique)
+            processors.append(Processor(unique, host=SHARED if shared else address))
+    return Platform.build(processors, network=LINK)
+
+
+def extended(platform: Platform, host: str, names: list[str]) -> Platform:
+    """The platform with more processors at its end, on a host that may be new."""
+    hosts = platform.host_names
+    startup, per_unit = platform.startup, platform.time_per_unit
+    if host not in hosts:
+        hosts = (*hosts, host)
+        startup = _wider(startup, platform.network.startup)
+        per_unit = _wider(per_unit, platform.network.time_per_unit)
+    n = len(names)
+    return replace(
+        platform,
+        processor_names=platform.processor_names + tuple(names),
+        host_names=hosts,
+        host=np.append(platform.host, np.full(n, hosts.index(host), dtype=np.int32)),
+        speed=np.append(platform.speed, np.ones(n)),
+        price=np.append(platform.price, np.zeros(n)),
+        joins=np.append(platform.joins, np.zeros(n)),
+        leaves=np.append(platform.leaves, np.full(n, np.inf)),
+        startup=startup,
+        time_per_unit=per_unit,
+    )
+
+
+def _wider(links: Any, value: float) -> Any:
+    n = len(links)
+    wider = np.full((n + 1, n + 1), value)
+    wider[:n, :n] = links
+    wider[n, n] = 0.0
+    return wider

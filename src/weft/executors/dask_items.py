@@ -1,0 +1,94 @@
+"""Which results are in Dask's memory, where the run believes them to be, and who needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from weft.executors.dask_jobs import Jobs
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of the newest finished attempt of a task, in the memory of workers."""
+
+    key: str
+    future: Any
+    bytes: int
+
+
+class Items:
+    """The results of a run; letting go of a future lets Dask forget it."""
+
+    def __init__(self, jobs: Jobs, keep_results: bool) -> None:
+        self.jobs, self.keep_results = jobs, keep_results
+        self.results: dict[int, Result] = {}
+        self.claims: dict[int, set[int]] = {}  # the hosts where the run believes a result to be
+        self.done: set[int] = set()
+        self._unread = [len(readers) for readers in jobs.readers]
+        self._task_of: dict[str, int] = {}
+        self.unneeded: list[Any] = []  # futures to let go of, all in one message
+
+    def missing(self, task: int) -> list[int]:
+        """The inputs of a task that are nowhere: lost, or let go of because all had read them."""
+        if self.jobs.is_shared:
+            return []
+        return [p for p in self.jobs.inputs[task] if p not in self.results]
+
+    def begun(self, task: int) -> None:
+        """A task runs, perhaps again: it still reads its inputs."""
+        if task in self.done:
+            self.done.remove(task)
+            for producer in self.jobs.inputs[task]:
+                self._unread[producer] += 1
+
+    def finished(self, task: int, host: int, result: Result) -> None:
+        """A task has ended well: its inputs may have had their last reader."""
+        self.forget(task)
+        self.claims[task] = {host}
+        if self._is_wanted(task):
+            self.results[task] = result
+            self._task_of[result.key] = task
+        else:
+            self.release(result.future)
+        if task in self.done:
+            return
+        self.done.add(task)
+        for producer in self.jobs.inputs[task]:
+            self._unread[producer] -= 1
+            if not self._is_wanted(producer):
+                self._let_go(producer)
+
+    def _is_wanted(self, task: int) -> bool:
+        if self.jobs.is_shared or self.jobs.is_product(task):
+            return False
+        return self._unread[task] > 0 or self.keep_results
+
+    def task_of(self, key: str) -> int | None:
+        """The task whose result this is."""
+        return self._task_of.get(key)
+
+    def forget(self, task: int) -> set[int]:
+        """A result is nowhere any more: where the run believed it to be."""
+        self._let_go(task)
+        return self.claims.pop(task, set())
+
+    def _let_go(self, task: int) -> None:
+        result = self.results.pop(task, None)
+        if result is not None:
+            del self._task_of[result.key]
+            self.release(result.future)
+
+    def release(self, future: Any) -> None:
+        """Nobody needs this future."""
+        self.unneeded.append(future)
+
+    def host_gone(self, host: int) -> None:
+        """Nothing is there any more."""
+        for hosts in self.claims.values():
+            hosts.discard(host)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        for task in list(self.results):
+            self._let_go(task)

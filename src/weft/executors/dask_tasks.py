@@ -1,0 +1,227 @@
+"""What runs on Dask's side: the tasks, who reports on them, and what the scheduler is asked for.
+
+weft must therefore be installed on the workers and on the scheduler.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+from distributed import get_worker
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from weft.executors.command import CommandJob, CommandOutcome, run_command
+from weft.executors.processes import Stop
+from weft.model.call import filled
+
+BIG = 1_000_000  # bytes; what is smaller travels with the task that reads it
+SMALL = 1024  # bytes; a product up to this size travels with the report
+PAUSE = 0.005  # seconds; the first report goes at once, those soon after it together
+TAIL_LINES = 20
+
+
+class Reporter(WorkerPlugin):
+    """Tells the client what has become of a run's tasks on a worker, many in one message.
+
+    A task is reported once its result is in the worker's memory and the scheduler has been told.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.prefix = name + "-"
+
+    def setup(self, worker: Any) -> None:
+        """Begin to look at a worker."""
+        self.worker = worker
+        self.records: dict[str, dict[str, Any]] = {}  # of tasks that have run, not yet in memory
+        self.stops: dict[str, Stop] = {}  # of commands that run
+        self.unwanted: set[str] = set()
+        self.flights: dict[str, float] = {}
+        self.waiting: list[dict[str, Any]] = []
+        self.told = 0.0
+
+    def teardown(self, worker: Any) -> None:
+        """The run is over, or the worker is."""
+        for stop in list(self.stops.values()):
+            stop.ask()
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """A task or a copy of a result has changed its state on this worker."""
+        if not isinstance(key, str) or not key.startswith(self.prefix):
+            return
+        if finish == "memory":
+            self._in_memory(key)
+        elif finish == "flight":
+            self.flights[key] = time.perf_counter()
+        elif finish == "error":
+            self._erred(key)
+        elif finish in ("released", "forgotten"):
+            for known in (self.records, self.flights):
+                known.pop(key, None)
+            self.unwanted.discard(key)
+
+    def _in_memory(self, key: str) -> None:
+        record, flown = self.records.pop(key, None), self.flights.pop(key, None)
+        nbytes = self.worker.state.tasks[key].nbytes
+        if record is not None:
+            record.setdefault("bytes", nbytes)
+            self._tell(record)
+        elif flown is not None and nbytes >= BIG:
+            seconds = time.perf_counter() - flown
+            self._tell(
+                {"there": key, "at": self.worker.address, "bytes": nbytes, "seconds": seconds}
+            )
+
+    def _erred(self, key: str) -> None:
+        """The task could not even be begun: what a task itself raises is caught before."""
+        task = self.worker.state.tasks[key]
+        reason = getattr(task, "exception_text", None) or "Dask could not run it"
+        tail = _last_lines(getattr(task, "traceback_text", None) or "")
+        self._tell({"key": key, "seconds": 0.0, "reason": reason, "tail": tail})
+
+    def _tell(self, record: dict[str, Any]) -> None:
+        # not at once: what this transition tells the scheduler must reach it before
+        if not self.waiting:
+            pause = self.told + PAUSE - time.perf_counter()
+            self.worker.loop.call_later(max(0.0, pause), self._flush)
+        self.waiting.append(record)
+
+    def _flush(self) -> None:
+        told, self.waiting = self.waiting, []
+        self.told = time.perf_counter()
+        self.worker.log_event(self.name, {"reports": told})
+
+
+def _reporter() -> tuple[Reporter, str]:
+    worker: Any = get_worker()
+    key: str = worker.get_current_task()
+    return worker.plugins[key.rsplit("-", 2)[0]], key
+
+
+def run_call(function: bytes, arguments: bytes, product: bool, inputs: Sequence[Any]) -> Any:
+    """Call a function; what it raises is reported, so it never reaches the client as an object.
+
+    The result of a product is bytes for the client, who does not need to understand them.
+    """
+    reporter, key = _reporter()
+    record: dict[str, Any] = {"key": key}
+    begin = time.perf_counter()
+    result = None
+    try:
+        call = _loaded(function)
+        args, kwargs, tasks = pickle.loads(arguments)
+        if tasks:
+            args, kwargs = filled((args, kwargs), dict(zip(tasks, inputs, strict=True)))
+        begin = time.perf_counter()
+        result = call(*args, **kwargs)
+        record["seconds"] = time.perf_counter() - begin
+        if product:
+            result = cloudpickle.dumps(result, protocol=5)
+            record["bytes"] = len(result)
+            if len(result) <= SMALL:
+                record["content"], result = result, None
+    except BaseException as error:  # a task that calls sys.exit must not end the worker
+        result = None
+        record["seconds"] = time.perf_counter() - begin
+        record["reason"] = "".join(traceback.format_exception_only(error)).strip()[-500:]
+        record["tail"] = _last_lines(traceback.format_exc())
+    reporter.records[key] = record
+    return result
+
+
+@lru_cache(maxsize=256)
+def _loaded(function: bytes) -> Any:
+    return pickle.loads(function)
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES:])
+
+
+def run_shell(job: CommandJob, carried: bool, inputs: Sequence[dict[str, bytes]]) -> Any:
+    """Run a command in the shared directory, or in one made for it from the files it is given."""
+    reporter, key = _reporter()
+    stop = reporter.stops[key] = Stop()
+    if key in reporter.unwanted:
+        stop.ask()
+    outputs: dict[str, bytes] | None = None
+    try:
+        if carried:
+            outcome, outputs = _run_carried(job, inputs, stop)
+        else:
+            os.makedirs(os.path.dirname(job.scratch), exist_ok=True)
+            os.makedirs(os.path.dirname(job.log), exist_ok=True)
+            outcome = run_command(job, stop=stop)
+    except OSError as error:
+        reason = f"the worker cannot run it: {error.strerror or error}"
+        outcome = CommandOutcome(0.0, problem=reason)
+    finally:
+        reporter.stops.pop(key, None)
+    record = {"key": key, "seconds": outcome.seconds, "sizes": dict(outcome.sizes)}
+    if outcome.problem is not None:
+        record |= {"reason": outcome.problem, "tail": outcome.tail, "exit": outcome.exit}
+        record["log"] = None if carried else outcome.log
+    reporter.records[key] = record
+    return outputs
+
+
+def _run_carried(
+    job: CommandJob, inputs: Sequence[dict[str, bytes]], stop: Stop
+) -> tuple[CommandOutcome, dict[str, bytes]]:
+    with tempfile.TemporaryDirectory(prefix="weft-", ignore_cleanup_errors=True) as place:
+        data = Path(place, "data")
+        data.mkdir()
+        for name, content in (file for given in inputs for file in given.items()):
+            if name in job.inputs:
+                (data / name).parent.mkdir(parents=True, exist_ok=True)
+                (data / name).write_bytes(content)
+        here = replace(job, dir=str(data), scratch=f"{place}/scratch", log=f"{place}/log")
+        outcome = run_command(here, stop=stop)
+        if outcome.problem is not None:
+            return outcome, {}
+        return outcome, {name: (data / name).read_bytes() for name in job.outputs}
+
+
+def stop_commands(name: str, keys: Sequence[str], dask_worker: Any = None) -> None:
+    """End the commands of these tasks on a worker, with all their processes."""
+    reporter = dask_worker.plugins[name]
+    for key in keys:
+        if key in reporter.stops:
+            reporter.stops[key].ask()
+        else:
+            reporter.unwanted.add(key)
+
+
+def tell_workers(name: str, dask_scheduler: Any = None) -> dict[str, tuple[Any, int, str]]:
+    """The name, threads and host of each worker by its address; the client is told in turn, too."""
+    workers = {
+        address: (state.name, state.nthreads, state.host)
+        for address, state in dask_scheduler.workers.items()
+    }
+    dask_scheduler.log_event(name, {"workers": workers})
+    return workers
+
+
+def fetch(name: str, wanted: Sequence[tuple[str, str]], dask_scheduler: Any = None) -> None:
+    """Have workers fetch results, given as (key, address); what is there is told at once."""
+    there = []
+    for key, address in wanted:
+        task, worker = dask_scheduler.tasks.get(key), dask_scheduler.workers.get(address)
+        if task is None or worker is None or not task.who_has:
+            continue  # the client hears of such losses by other ways
+        if worker in task.who_has:
+            there.append({"there": key, "at": address, "bytes": task.nbytes})
+        else:
+            dask_scheduler.request_acquire_replicas(address, [key], stimulus_id=f"{name}-fetch")
+    if there:
+        dask_scheduler.log_event(name, {"reports": there})

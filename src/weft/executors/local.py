@@ -1,0 +1,206 @@
+"""Tasks as processes of this machine: shell commands, or Python functions in worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft.errors import InputError
+from weft.executors.jobs import Jobs, News
+from weft.executors.paths import check_paths
+from weft.executors.processes import Stop, kill_left_behind
+from weft.executors.results import load_result
+from weft.model.call import Call
+from weft.model.events import (
+    OWN_FAULT,
+    CancelTask,
+    Command,
+    DropTransfer,
+    Event,
+    EventKind,
+    SendItem,
+    StartTask,
+)
+from weft.model.platform import Platform, Processor
+from weft.model.workflow import Workflow
+
+_Order = tuple[int, int, Stop]  # attempt, task, and how it is ended
+
+
+class LocalExecutor:
+    """Each processor is a thread that runs its attempts one after another.
+
+    Only the thread that performs commands and takes events knows which attempts are open; so an
+    event of one that was cancelled is dropped when it is taken, however late the cancellation.
+    """
+
+    ahead = 0.0
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        processors: int | None,
+        dir: Path,
+        home: Path,
+        clock: Callable[[], float],
+        calls: Sequence[Call] | None = None,
+        timeout: float | None = None,
+        anywhere: bool = False,
+        keep_scratch: bool = False,
+    ) -> None:
+        if calls is None:
+            check_paths(workflow, anywhere)
+        self.platform = _platform(processors)
+        self._clock = clock
+        self._jobs = Jobs(workflow, dir, home, calls, timeout, anywhere, keep_scratch)
+        self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._open: dict[int, Stop] = {}
+        self._moving: set[int] = set()
+        self._lanes: dict[int, tuple[threading.Thread, queue.SimpleQueue[_Order | None]]] = {}
+
+    def machine(self, processor: int) -> str:
+        """The name of this machine: its processors are all alike."""
+        return self.platform.host_names[0]
+
+    def perform(self, command: Command) -> None:
+        """Begin to do what the coordinator asks for."""
+        match command:
+            case StartTask():
+                stop = self._open[command.attempt] = Stop()
+                self._lane(command.processor).put((command.attempt, command.task, stop))
+            case CancelTask():
+                if command.attempt in self._open:
+                    self._open.pop(command.attempt).ask()
+            case SendItem():  # there is but one host
+                self._moving.add(command.transfer)
+                self._heard.put(Event(EventKind.ITEM_ARRIVED, command.transfer, 0.0))
+            case DropTransfer():
+                self._moving.discard(command.transfer)
+
+    def next_event(self, wait: bool = True) -> Event | None:
+        """Wait for the next thing that happens; None if nothing ever will."""
+        while True:
+            may_come = wait and bool(self._open or self._moving)
+            try:
+                heard = self._heard.get(may_come)
+            except queue.Empty:
+                return None
+            if self._is_news(heard):
+                return Event(heard.kind, heard.which, self._clock(), heard.value, heard.detail)
+
+    def _is_news(self, event: Event) -> bool:
+        match event.kind:
+            case EventKind.TASK_FINISHED | EventKind.TASK_FAILED:
+                return self._open.pop(event.which, None) is not None
+            case EventKind.ITEM_ARRIVED:
+                known = event.which in self._moving
+                self._moving.discard(event.which)
+                return known
+        return True
+
+    def post(self, event: Event) -> None:
+        """Let this be a next event, from a signal handler too."""
+        self._heard.put(event)
+
+    def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
+        """What happened since the journal ended: what is left of that time is ended first."""
+        kill_left_behind(self._jobs.home)
+        ends = self._jobs.interrupted(running)
+        self._jobs.clear()
+        now, hosts = self._clock(), self.platform.n_hosts
+        lost = [item * hosts + host for item, host in held if not self._jobs.is_there(item)]
+        return [
+            *(_event(s.attempt, news, now) for s, news in zip(running, ends, strict=True)),
+            *(Event(EventKind.ITEM_LOST, which, now) for which in lost),
+        ]
+
+    def result(self, task: int) -> Any:
+        """The result of a function that has finished."""
+        return load_result(self._jobs.results, task, self._jobs.name(task))
+
+    def close(self) -> None:
+        """Stop what still runs, as if cancelled, and leave nothing behind."""
+        for stop in self._open.values():
+            stop.ask()
+        for _, orders in self._lanes.values():
+            orders.put(None)
+        for thread, _ in self._lanes.values():
+            thread.join()
+        if self._lanes:
+            kill_left_behind(self._jobs.home)  # who has left its group
+            self._jobs.clear()
+        self._lanes.clear()
+        self._open.clear()
+        self._moving.clear()
+
+    def _lane(self, processor: int) -> queue.SimpleQueue[_Order | None]:
+        if processor not in self._lanes:
+            orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+            name = f"weft-{self.platform.processor_names[processor]}"
+            thread = threading.Thread(
+                target=self._serve, args=(processor, orders), name=name, daemon=True
+            )
+            self._lanes[processor] = thread, orders
+            thread.start()
+        return self._lanes[processor][1]
+
+    def _serve(self, processor: int, orders: queue.SimpleQueue[_Order | None]) -> None:
+        """What the thread of a processor does."""
+        desk, worker = self._jobs.desk(processor), self._jobs.worker()
+        try:
+            while (order := orders.get()) is not None:
+                attempt, task, stop = order
+                if stop.asked:
+                    continue
+                try:
+                    news = self._jobs.run(attempt, task, desk, worker, stop)
+                except Exception as error:  # a fault of weft; a run that hangs would hide it
+                    reason = f"weft failed: {type(error).__name__}: {error}"
+                    news = EventKind.TASK_FAILED, OWN_FAULT, {"reason": reason}
+                self._heard.put(_event(attempt, news, 0.0))
+                desk.tidy()  # while the coordinator thinks
+        finally:
+            worker.end()
+            desk.close()
+
+
+def _event(attempt: int, news: News, now: float) -> Event:
+    kind, value, detail = news
+    return Event(kind, attempt, now, value, detail)
+
+
+def _platform(processors: int | None) -> Platform:
+    n = available_processors() if processors is None else processors
+    if n < 1:
+        raise InputError(f"a machine has at least 1 processor, not {n}")
+    host = socket.gethostname()
+    return Platform.build([Processor(f"local-{k}", host=host) for k in range(1, n + 1)])
+
+
+def available_processors() -> int:
+    """How many processors this process may use: by affinity, and by the quota of its group."""
+    try:
+        n = len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        n = os.cpu_count() or 1
+    quota = _quota()
+    return n if math.isinf(quota) else max(1, min(n, math.ceil(quota)))
+
+
+def _quota() -> float:
+    """The processors that the control group grants, of either version; no end if it says none."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return math.inf if quota == "max" else int(quota) / int(period)
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        quota = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text()
+        period = Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text()
+        return int(quota) / int(period) if int(quota) > 0 else math.inf
+    return math.inf

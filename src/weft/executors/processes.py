@@ -1,0 +1,180 @@
+"""Processes and their groups: waiting for them, ending them, finding those left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+GRACE = 2.0  # seconds between the request to end and the end
+OF_RUN = "WEFT_RUN"  # every process of a run has it, so that a later one finds what was left
+_LONGEST_WAIT = 1e6  # seconds; poll takes an int of milliseconds
+_WAITID = getattr(os, "waitid", None)  # not on every system
+
+
+class Stop:
+    """Lets another thread end the group of a process that a thread waits for."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._lock = threading.Lock()
+        self._group: int | None = None
+        self._timer: threading.Timer | None = None
+
+    def ask(self) -> None:
+        """Ask for the end, gently at first; nothing happens if it has already come."""
+        with self._lock:
+            self.asked = True
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._group is not None and self._timer is None:
+            signal_group(self._group, signal.SIGTERM)
+            self._timer = threading.Timer(GRACE, self._finish)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _finish(self) -> None:
+        with self._lock:
+            if self._group is not None:
+                signal_group(self._group, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def over(self, group: int) -> Iterator[None]:
+        """While this lasts the group can be ended; its leader must not be reaped in it."""
+        with self._lock:
+            self._group = group
+            if self.asked:
+                self._begin()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._group = None
+                timer, self._timer = self._timer, None
+            if timer is not None:
+                timer.cancel()
+                timer.join()
+
+
+def signal_group(group: int, number: int) -> None:
+    """Signal a group, of which nobody may be left."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def wait_exit(process: subprocess.Popen[bytes], timeout: float | None) -> bool:
+    """Wait for a process's exit without reaping it, so that its group's number stays its own."""
+    if timeout is None:
+        if _WAITID is None:
+            process.wait()
+        else:
+            _WAITID(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return True
+    fd = exit_descriptor(process.pid)
+    if fd is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout)
+        return process.returncode is not None
+    try:
+        return bool(wait_readable((fd,), timeout))
+    finally:
+        os.close(fd)
+
+
+def exit_descriptor(pid: int) -> int | None:
+    """What can be read once a process has exited; None where there is no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def wait_readable(descriptors: Sequence[int], timeout: float | None) -> list[int]:
+    """Wait until some of these can be read, and say which; none if the time is up."""
+    limit = math.inf if timeout is None else time.monotonic() + timeout
+    poll = select.poll()
+    for fd in descriptors:
+        poll.register(fd, select.POLLIN)
+    while True:
+        left = limit - time.monotonic()
+        ready = poll.poll(math.ceil(1000 * max(0.0, min(left, _LONGEST_WAIT))))
+        if ready or left <= 0:
+            return [fd for fd, _ in ready]
+
+
+def end_group(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
+    """End a process and all of its group, gently if there is a grace; it is not reaped."""
+    if grace > 0:
+        signal_group(process.pid, signal.SIGTERM)
+        wait_exit(process, grace)
+    signal_group(process.pid, signal.SIGKILL)
+
+
+def kill_left_behind(home: str) -> int:
+    """Kill all processes of a run whose coordinator is gone; how many there were.
+
+    They are known by their environment or by their directory, which cannot go stale as a number
+    that was written down can. Where there is no /proc, none is found.
+    """
+    killed = 0
+    spared = _ancestors()
+    for _ in range(10):  # what is killed may just have started another
+        found = [pid for pid in _processes() if pid not in spared and _belongs(pid, home)]
+        if not found:
+            break
+        killed += sum(_kill(pid, home) for pid in found)
+    return killed
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _ancestors() -> set[int]:
+    """This process and those above it, which may be part of the run by the environment only."""
+    found = {os.getpid()}
+    parent = os.getppid()
+    while parent > 0 and parent not in found:
+        found.add(parent)
+        try:
+            with open(f"/proc/{parent}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            break
+    return found
+
+
+def _belongs(pid: int, home: str) -> bool:
+    mark = os.fsencode(f"{OF_RUN}={home}")
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            if mark in file.read().split(b"\0"):
+                return True
+        return os.readlink(f"/proc/{pid}/cwd").startswith(os.path.join(home, "attempts", ""))
+    except OSError:  # gone, a zombie, or another user's
+        return False
+
+
+def _kill(pid: int, home: str) -> bool:
+    fd = exit_descriptor(pid)
+    if fd is None:
+        return False
+    try:
+        if not _belongs(pid, home):  # the number is another's by now
+            return False
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+        return bool(wait_readable((fd,), 5.0))
+    except OSError:
+        return False
+    finally:
+        os.close(fd)

@@ -1,0 +1,389 @@
+"""One attempt at a shell command: its files, its processes, and every way to fail."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from executors.waiting import LIMIT, ended, pipe_of_life
+from weft.executors.command import CommandJob, CommandOutcome, run_command
+from weft.executors.desk import Desk
+from weft.executors.logs import tail_of
+from weft.executors.processes import Stop, kill_left_behind, wait_readable
+from weft.executors.scratch import done_line, named_files, note_done, read_done, read_marker
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> CommandJob:
+    data = tmp_path / "data"
+    home = data / ".weft" / "runs" / "x"
+    for place in ("attempts", "logs"):
+        (home / place).mkdir(parents=True)
+    scratch, log = str(home / "attempts" / "7"), str(home / "logs" / "7")
+    return CommandJob("t", "true", str(data), scratch, log, attempt=7, home=str(home))
+
+
+def run(job: CommandJob, command: str, *outputs: str, **changes: object) -> CommandOutcome:
+    return run_command(replace(job, command=command, outputs=outputs, **changes))  # type: ignore[arg-type]
+
+
+def write(job: CommandJob, name: str, text: str) -> Path:
+    path = Path(job.dir, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def read(job: CommandJob, name: str) -> str:
+    return Path(job.dir, name).read_text()
+
+
+def nothing_left(job: CommandJob) -> bool:
+    return not os.path.lexists(job.scratch)
+
+
+def test_inputs_are_there_and_outputs_are_published(job: CommandJob) -> None:
+    write(job, "deep/in.txt", "b\na\n")
+    outcome = run(job, "sort deep/in.txt > out/x.txt", "out/x.txt", inputs=("deep/in.txt",))
+    assert outcome.problem is None
+    assert outcome.exit == 0
+    assert outcome.sizes == {"out/x.txt": 4}
+    assert read(job, "out/x.txt") == "a\nb\n"
+    assert nothing_left(job)
+
+
+def test_it_runs_in_an_empty_directory_of_its_own(job: CommandJob) -> None:
+    write(job, "secret.txt", "")
+    outcome = run(job, "ls -A; pwd", home=job.home)
+    assert outcome.problem is None
+    assert Path(job.log + ".out").read_text() == job.scratch + "\n"
+
+
+def test_files_that_the_command_names_are_there(job: CommandJob) -> None:
+    write(job, "split.py", "import sys; print(open(sys.argv[1]).read() + open('b c').read())")
+    write(job, "lib/one.txt", "1")
+    write(job, "b c", "2")
+    outcome = run(job, "python3 ./split.py lib/one.txt 'b c' >out", "out")
+    assert outcome.problem is None
+    assert read(job, "out") == "12\n"
+
+
+def test_an_output_of_an_earlier_time_is_not_seen(job: CommandJob) -> None:
+    write(job, "out/x", "old")
+    outcome = run(job, "ls out; test -e out/x && cat out/x; : > out/x", "out/x")
+    assert outcome.problem is None
+    assert read(job, "out/x") == ""
+    assert not outcome.tail
+
+
+def test_the_environment_says_what_it_is(job: CommandJob) -> None:
+    assert run(job, 'echo "$WEFT_DIR $WEFT_TASK $WEFT_ATTEMPT"').problem is None
+    assert Path(job.log + ".out").read_text() == f"{job.dir} t 7\n"
+
+
+def test_logs_are_kept_for_the_owner_only(job: CommandJob) -> None:
+    assert run(job, "echo one; echo two >&2").problem is None
+    for end, text in ((".out", "one\n"), (".err", "two\n")):
+        assert Path(job.log + end).read_text() == text
+        assert stat.S_IMODE(os.stat(job.log + end).st_mode) == 0o600
+
+
+def test_at_a_desk_what_is_left_empty_is_used_again(job: CommandJob) -> None:
+    files = set(os.listdir("/proc/self/fd"))
+    notes = job.scratch + ".notes"
+    desk = Desk(job.scratch, notes)
+
+    def at_desk(command: str, attempt: int) -> CommandOutcome:
+        log = f"{job.log}-{attempt}"
+        made = replace(job, command=command, attempt=attempt, log=log, outputs=("x",))
+        return run_command(made, desk=desk)
+
+    assert at_desk("echo > x", 1).problem is None
+    before = os.stat(job.scratch).st_ino, os.stat(job.scratch + ".err").st_ino
+    assert at_desk("ls -A; echo > x", 2).problem is None
+    assert (os.stat(job.scratch).st_ino, os.stat(job.scratch + ".err").st_ino) == before
+    failed = at_desk("touch y; echo two >&2; false", 3)
+    assert (failed.tail, failed.log) == ("two", job.log + "-3.err")
+    assert at_desk("ls -A; mkdir -p y/z; echo one; echo > x", 4).problem is None
+    assert at_desk("ls -A; echo > x", 5).problem is None
+    assert sorted(os.listdir(os.path.dirname(job.log))) == ["7-3.err", "7-4.out"]
+    assert Path(job.log + "-4.out").read_text() == "one\n"
+    assert [attempt for _, attempt in read_done(notes)] == [1, 2, 4, 5]
+    desk.close()
+    assert os.listdir(os.path.dirname(job.scratch)) == ["7.notes"]
+    assert set(os.listdir("/proc/self/fd")) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("exit 3", "it exited with code 3"),
+        ("no-such-thing-here", "it exited with code 127 (command not found?)"),
+        ("/", "it exited with code 126 (not executable?)"),
+        ("kill -KILL $$", "it was killed by SIGKILL (perhaps out of memory)"),
+        ("kill -SEGV $$", "it was killed by SIGSEGV"),
+        ("sh -c 'kill -KILL $$'; exit $?", "it exited with code 137 (killed by SIGKILL"),
+        ("true", "its output 'a' is missing"),
+        ("ln -s nowhere a", "its output 'a' is a link to nothing"),
+        ("mkdir a", "its output 'a' is not a file"),
+        ("a\0b", "it cannot be run: embedded null byte"),
+    ],
+)
+def test_each_failure_says_what_it_is(job: CommandJob, command: str, problem: str) -> None:
+    write(job, "a", "old")
+    outcome = run(job, command, "a")
+    assert outcome.problem is not None
+    assert outcome.problem.startswith(problem)
+    assert read(job, "a") == "old"
+    assert nothing_left(job)
+
+
+def test_a_failure_tells_code_or_signal(job: CommandJob) -> None:
+    failed, killed = run(job, "exit 3"), run(job, "kill -TERM $$")
+    assert (failed.exit, failed.signal) == (3, None)
+    assert (killed.exit, killed.signal) == (None, 15)
+
+
+def test_no_output_is_published_unless_all_are_there(job: CommandJob) -> None:
+    write(job, "a", "old")
+    outcome = run(job, "echo new > a", "a", "b", "c")
+    assert outcome.problem == "some of its outputs are missing: 'b', 'c'"
+    assert read(job, "a") == "old"
+    assert run(job, "true", "b", "c").problem == "all of its outputs are missing: 'b', 'c'"
+
+
+def test_a_missing_input_is_named(job: CommandJob) -> None:
+    outcome = run(job, "touch ran", "ran", inputs=("deep/no.txt",))
+    assert outcome.problem == "its input 'deep/no.txt' is missing"
+    assert not Path(job.dir, "ran").exists()
+    assert nothing_left(job)
+
+
+def test_the_tail_is_the_end_of_stderr_or_else_of_stdout(job: CommandJob) -> None:
+    noisy = run(job, "seq 1 5000; seq 1 5000 >&2; exit 1")
+    assert noisy.tail.splitlines() == [str(k) for k in range(4981, 5001)]
+    assert noisy.log == job.log + ".err"
+    plain = run(job, "echo only this; exit 1")
+    assert (plain.tail, plain.log) == ("only this", job.log + ".out")
+    silent = run(job, "exit 1")
+    assert (silent.tail, silent.log) == ("", None)
+
+
+def test_a_long_line_is_cut(job: CommandJob) -> None:
+    outcome = run(job, "head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1")
+    assert outcome.tail == "x" * 4096
+
+
+def test_what_a_link_leads_to_is_published_as_a_file(job: CommandJob) -> None:
+    write(job, "in", "data")
+    outcome = run(job, "mv in a; echo more > real; ln -s real b", "a", "b", inputs=("in",))
+    assert outcome.problem is None
+    for name, text in (("a", "data"), ("b", "more\n"), ("in", "data")):
+        assert read(job, name) == text
+        assert not Path(job.dir, name).is_symlink()
+    write(job, "in", "changed")
+    assert read(job, "a") == "data"
+
+
+def test_links_that_lead_out_of_the_directory_are_refused(job: CommandJob, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_text("x")
+    Path(job.dir, "in").symlink_to(outside / "x")
+    Path(job.dir, "door").symlink_to(outside)
+    refused = run(job, "cp in out", "out", inputs=("in",))
+    assert refused.problem is not None
+    assert refused.problem.startswith("its input 'in' is outside of the run's directory")
+    refused = run(job, "cat door/x", inputs=("door/x",))
+    assert refused.problem is not None
+    assert "its input 'door/x' is outside" in refused.problem
+    refused = run(job, "echo > door/y", "door/y")
+    assert refused.problem is not None
+    assert "the place of its output 'door/y' is outside" in refused.problem
+    assert run(job, "cat door/x").exit == 1  # it is only named, so it is not there
+    assert os.listdir(outside) == ["x"]
+    allowed = run(job, "cp in door/y", "door/y", inputs=("in",), anywhere=True)
+    assert allowed.problem is None
+    assert (outside / "y").read_text() == "x"
+
+
+def test_absolute_paths_are_used_as_they_are(job: CommandJob, tmp_path: Path) -> None:
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    Path(source).write_text("x")
+    outcome = run(job, f"cp {source} {target}", target, inputs=(source,), anywhere=True)
+    assert outcome.problem is None
+    assert outcome.sizes == {target: 1}
+
+
+def test_an_output_may_not_replace_a_directory(job: CommandJob) -> None:
+    Path(job.dir, "a").mkdir()
+    problem = run(job, "echo > a", "a").problem
+    assert problem == "its output 'a' cannot be published: it is a directory"
+
+
+def test_a_directory_that_cannot_be_made_is_told(job: CommandJob) -> None:
+    outcome = run(job, "true", scratch=job.scratch + "/no/such")
+    assert outcome.problem is not None
+    assert "No such file or directory" in outcome.problem
+
+
+def test_scratch_can_be_kept(job: CommandJob) -> None:
+    assert run(job, "echo > a; false", keep_scratch=True).problem is not None
+    assert os.listdir(job.scratch) == ["a"]
+    # what was kept is not in the way of another attempt
+    assert run(job, "ls -A | grep a && exit 1; mkdir -p d/e").problem is None
+    assert nothing_left(job)
+
+
+def test_a_folder_without_rights_is_removed(job: CommandJob) -> None:
+    assert run(job, "mkdir -p a/b; touch a/b/c; chmod 0 a/b; chmod 500 a").problem is None
+    assert nothing_left(job)
+
+
+def test_a_done_attempt_leaves_a_note(job: CommandJob) -> None:
+    assert run(job, "echo > a", "a").problem is None
+    seconds, sizes = read_done(job.scratch + ".done")["t", 7]
+    assert seconds > 0
+    assert sizes == {"a": 1}
+    assert read_marker(job.scratch + ".done", job.dir) == (seconds, sizes)
+    write(job, "a", "changed")
+    assert read_marker(job.scratch + ".done", job.dir) is None
+    assert run(job, "false").problem is not None
+
+
+def test_a_note_that_was_cut_short_is_no_note(tmp_path: Path) -> None:
+    path = str(tmp_path / "done")
+    note_done(path, done_line("a", 1, 0.5, {"x": (3, 9)}))
+    whole = Path(path).read_bytes()
+    Path(path).write_bytes(whole + whole.replace(b"1", b"2")[:20])
+    note_done(path, done_line("a", 3, 0.5, {}))
+    assert read_done(path) == {("a", 1): (0.5, {"x": 3}), ("a", 3): (0.5, {})}
+    assert read_done(str(tmp_path / "none")) == {}
+
+
+def test_names_in_a_command() -> None:
+    found = named_files("a/../b <in>out --file=c.csv; ./d 'e f' -x /abs ../up .weft/x $V |tee g")
+    assert {"b", "in", "out", "c.csv", "d", "e f", "g"} <= set(found)
+    assert not {"/abs", "../up", ".weft/x", "-x", "--file=c.csv"} & set(found)
+    assert "a" in named_files("cat 'not closed a")
+
+
+# processes
+
+
+@pytest.fixture
+def life(job: CommandJob) -> Iterator[int]:
+    with pipe_of_life(Path(job.dir)) as fd:
+        yield fd
+
+
+def test_a_time_out_ends_the_whole_group(job: CommandJob, life: int) -> None:
+    outcome = run(job, "exec 3>life; (sleep 1000; true) & sleep 1000", timeout=0.6)
+    assert outcome.problem == "it took longer than its time-out of 0.6 s"
+    assert outcome.timed_out
+    assert outcome.seconds < 100
+    assert ended(life)
+    assert nothing_left(job)
+
+
+def test_who_does_not_listen_is_killed(
+    job: CommandJob, life: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.executors.command.GRACE", 0.2)
+    outcome = run(job, "trap '' TERM; exec 3>life; while :; do sleep 1000; done", timeout=0.6)
+    assert outcome.timed_out
+    assert outcome.signal == 9
+    assert ended(life)
+
+
+def test_who_lingers_in_the_background_is_ended(job: CommandJob, life: int) -> None:
+    outcome = run(job, "(exec 3>life; echo >&3; sleep 1000) & echo ready > a; read x <life", "a")
+    assert outcome.problem is None
+    assert ended(life)
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_another_thread_can_stop_it(
+    job: CommandJob, life: int, deaf: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.executors.processes.GRACE", 0.2)
+    ignore = "trap '' TERM; " if deaf else ""
+    command = f"{ignore}exec 3>life; echo >&3; sleep 1000 & wait; sleep 1000"
+    stop = Stop()
+
+    def ask() -> None:
+        wait_readable((life,), LIMIT)  # it runs
+        stop.ask()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    outcome = run_command(replace(job, command=command, outputs=("a",)), stop=stop)
+    thread.join(LIMIT)
+    assert outcome.stopped
+    assert outcome.problem == "it was stopped"
+    assert ended(life)
+    assert nothing_left(job)
+
+
+def test_a_stop_before_the_start_is_heard(job: CommandJob) -> None:
+    stop = Stop()
+    stop.ask()
+    outcome = run_command(replace(job, command="sleep 1000"), stop=stop)
+    assert outcome.stopped
+
+
+def test_a_stop_after_the_end_does_nothing(job: CommandJob) -> None:
+    stop = Stop()
+    assert run_command(replace(job, command="true"), stop=stop).problem is None
+    stop.ask()
+
+
+def test_started_hears_the_process(job: CommandJob) -> None:
+    heard: list[int] = []
+    outcome = run_command(replace(job, command="echo $$"), heard.append)
+    assert outcome.problem is None
+    assert Path(job.log + ".out").read_text() == f"{heard[0]}\n"
+
+
+def test_nothing_runs_on_if_nobody_wants_to_know(job: CommandJob, life: int) -> None:
+    def refuse(pid: int) -> None:
+        assert wait_readable((life,), LIMIT)
+        raise KeyError(pid)
+
+    with pytest.raises(KeyError):
+        run_command(replace(job, command="exec 3>life; echo >&3; sleep 1000"), refuse)
+    assert ended(life)
+
+
+def test_it_has_no_input_and_no_terminal(job: CommandJob) -> None:
+    outcome = run(job, "cat; read x && exit 1; exit 0")
+    assert outcome.problem is None
+
+
+def test_where_the_system_cannot_tell_of_exits(
+    job: CommandJob, life: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    monkeypatch.setattr("weft.executors.processes._WAITID", None)
+    assert run(job, "echo > a", "a").problem is None
+    outcome = run(job, "exec 3>life; sleep 1000 & sleep 1000", timeout=0.6)
+    assert outcome.timed_out
+    assert ended(life)
+
+
+def test_who_left_the_group_is_found_by_its_mark(job: CommandJob, life: int) -> None:
+    outcome = run(job, "setsid sh -c 'exec 3>life; echo >&3; cd /; sleep 1000' & read x <life")
+    assert outcome.problem is None
+    assert kill_left_behind(job.home) >= 1
+    assert ended(life)
+    assert kill_left_behind(job.home) == 0
+
+
+def test_no_tail_of_nothing(tmp_path: Path) -> None:
+    assert tail_of(str(tmp_path / "none")) == ("", None)

@@ -1,0 +1,111 @@
+"""Worker processes of Python functions do not outlive what they are for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from executors.calling import Caller, holding, reason, run, value
+from executors.waiting import LIMIT, ended, pipe_of_life
+from weft.executors.processes import wait_readable
+from weft.model import Call
+from weft.model.events import NO_FAULT, CancelTask, EventKind, StartTask
+
+
+@pytest.fixture
+def caller(tmp_path: Path) -> Iterator[Caller]:
+    made = Caller(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Iterator[int]:
+    with pipe_of_life(tmp_path) as fd:
+        yield fd
+
+
+def test_a_time_out_ends_the_group(caller: Caller, life: int) -> None:
+    executor = caller(holding(), Call(int), timeout=2.0)
+    assert reason(run(executor, 0, 0)) == "it took longer than its time-out of 2 s"
+    assert ended(life)
+    assert value(executor, 1) == 0
+
+
+def test_a_cancellation_ends_the_group(caller: Caller, life: int) -> None:
+    executor = caller(holding(), Call(int))
+    executor.perform(StartTask(0, 0, 0, 0.0))
+    assert wait_readable((life,), LIMIT)
+    executor.perform(CancelTask(0, 0.0))
+    assert value(executor, 1) == 0
+    assert ended(life)
+    assert executor.next_event() is None
+
+
+def test_close_ends_what_runs(caller: Caller, life: int) -> None:
+    threads, files = set(threading.enumerate()), set(os.listdir("/proc/self/fd"))
+    executor = caller(holding(), Call(int))
+    value(executor, 1)
+    executor.perform(StartTask(0, 0, 1, 0.0))
+    assert wait_readable((life,), LIMIT)
+    executor.close()
+    assert ended(life)
+    assert set(threading.enumerate()) == threads
+    assert set(os.listdir("/proc/self/fd")) == files
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+KILLED = """
+import os, sys, time
+from pathlib import Path
+import numpy as np
+from weft.executors.local import LocalExecutor
+from weft.model import Call, Workflow
+from weft.model.events import StartTask
+
+def hold():
+    import subprocess
+    life = open("life", "w")
+    subprocess.Popen(["sleep", "1000"], pass_fds=[life.fileno()])
+    life.write("x")
+    life.flush()
+    while True:
+        pass
+
+def finish():
+    return "done"
+
+none = np.array([], dtype=np.int32)
+workflow = Workflow.from_edges("f", ["t0", "t1"], none, none, np.array([]))
+data = Path(sys.argv[1])
+calls = [Call(hold), Call(finish)]
+executor = LocalExecutor(workflow, 2, data, data / ".weft/runs/x", time.monotonic, calls=calls)
+executor.perform(StartTask(1, 1, 1, 0.0))
+while not (data / ".weft/runs/x/attempts/done.jsonl").exists():
+    time.sleep(0.01)
+executor.perform(StartTask(0, 0, 0, 0.0))
+time.sleep(1000)
+"""
+
+
+def test_recovery_from_a_kill(caller: Caller, life: int, tmp_path: Path) -> None:
+    driver = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)])
+    try:
+        assert wait_readable((life,), LIMIT)
+    finally:
+        driver.kill()
+        driver.wait()
+    executor = caller(Call(int), Call(int))
+    running = [StartTask(0, 0, 0, 0.0), StartTask(1, 1, 1, 0.0)]
+    failed, finished = executor.recover(running, [])
+    assert ended(life)
+    assert reason(failed, NO_FAULT) == "it was interrupted"
+    assert (finished.kind, finished.which) == (EventKind.TASK_FINISHED, 1)
+    assert executor.result(1) == "done"

@@ -1,0 +1,48 @@
+"""Waiting for what happens, with a limit, and for the end of processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weft.contracts import Machines
+from weft.executors.processes import wait_readable
+from weft.model.events import Event, EventKind
+
+LIMIT = 60.0  # seconds; nothing takes long unless it hangs
+
+
+def next_event(executor: Machines) -> Event:
+    """The next event; a watchdog ends a wait that would last for ever."""
+    watchdog = threading.Timer(LIMIT, executor.post, [Event(EventKind.PAUSED, -1, 0.0)])
+    watchdog.start()
+    try:
+        event = executor.next_event()
+    finally:
+        watchdog.cancel()
+        watchdog.join()
+    assert event is not None, "nothing will happen"
+    assert event.which >= 0, "nothing has happened"
+    return event
+
+
+@contextmanager
+def pipe_of_life(data: Path) -> Iterator[int]:
+    """The reading end of a pipe called `life`: at its end when no process holds it open."""
+    os.mkfifo(data / "life")
+    fd = os.open(data / "life", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def ended(fd: int) -> bool:
+    """Wait for the end of a pipe that was open."""
+    while wait_readable((fd,), LIMIT):
+        if not os.read(fd, 100):
+            return True
+    return False
