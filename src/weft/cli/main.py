@@ -11,9 +11,14 @@ import typer
 
 from weft.errors import WeftError
 
-ABOUT = "Plan, simulate and compare workflows (DAGs of tasks) on the machines you have."
+ABOUT = "Plan, run, simulate and compare workflows (DAGs of tasks) on the machines you have."
 # in the order of `weft --help`; each is the command of that name in weft.cli.<name>, or its `app`
 COMMANDS = (
+    "run",
+    "resume",
+    "runs",
+    "report",
+    "history",
     "plan",
     "simulate",
     "compare",

@@ -31,6 +31,7 @@ from weft.model.events import (
 from weft.model.platform import Platform, Processor
 from weft.model.workflow import Workflow
 
+_LOOK = 0.5  # a signal that comes just before a wait is seen only after it, so none is for ever
 _Order = tuple[int, int, Stop]  # attempt, task, and how it is ended
 
 
@@ -89,8 +90,10 @@ class LocalExecutor:
         while True:
             may_come = wait and bool(self._open or self._moving)
             try:
-                heard = self._heard.get(may_come)
+                heard = self._heard.get(may_come, _LOOK)
             except queue.Empty:
+                if may_come:
+                    continue
                 return None
             if self._is_news(heard):
                 return Event(heard.kind, heard.which, self._clock(), heard.value, heard.detail)

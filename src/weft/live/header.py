@@ -66,6 +66,13 @@ class Header:
                 f"this journal is of version {content.get('version')}, written by weft "
                 f"{content.get('weft', '?')}; this weft reads version {VERSION}"
             )
+        try:
+            return Header._read(content, directory)
+        except KeyError as error:
+            raise InputError(f"the journal's header lacks {error}") from None
+
+    @staticmethod
+    def _read(content: dict[str, Any], directory: Path) -> Header:
         return Header(
             id=content["id"],
             workflow=workflow_from_entry(content["workflow"]),

@@ -19,7 +19,7 @@ class Failure:
 
     task: str
     reason: str
-    log: str | None = None  # a file, without its .out or .err
+    log: str | None = None  # a file in the run's home
     tail: str = ""
 
 

@@ -30,7 +30,7 @@ def listening(session: Session) -> Iterator[None]:
         session.stop()
         running = int((session.coordinator.board.running >= 0).sum())
         session.listener.said(
-            f"stopping: {running} running tasks are finished first; Ctrl-C again stops now"
+            f"stopping: what runs ({running}) is finished first; Ctrl-C again stops now"
         )
 
     def terminate(number: int, frame: FrameType | None) -> None:

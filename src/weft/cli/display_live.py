@@ -1,0 +1,112 @@
+"""A run on a terminal: a bar, what every processor does, and when it will end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from weft.cli.display_view import View, Work, look
+from weft.cli.wording import clean, clock
+
+if TYPE_CHECKING:
+    from weft.live import Session
+    from weft.model.events import Event
+
+MOST_ROWS = 16  # more processors are only counted
+
+
+class LiveScreen:
+    """Messages go by above; the picture stays below and is gone in the end."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._live: Live | None = None
+
+    def begin(self, session: Session) -> None:
+        """Nothing is drawn yet."""
+
+    def say(self, message: str, style: str = "") -> None:
+        """One line above the picture."""
+        self.console.print(Text(message, style=style))
+
+    def update(self, session: Session, finished: list[Event]) -> None:
+        """Draw the run as it is now."""
+        drawn = picture(look(session), session.header.workflow.name, self.console.height)
+        if self._live is None:
+            self._live = Live(drawn, console=self.console, auto_refresh=False, transient=True)
+            self._live.start(refresh=True)
+        else:
+            self._live.update(drawn, refresh=True)
+
+    def close(self) -> None:
+        """Take the picture away, and give the cursor back."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def picture(view: View, name: str, height: int = 25) -> RenderableType:
+    """The run at one moment."""
+    failed = view.failed > 0
+    bar = ProgressBar(
+        total=max(1, view.total),
+        completed=view.done,
+        width=40,
+        complete_style="red" if failed else "cyan",
+        finished_style="green",
+    )
+    head = Table.grid(padding=(0, 1))
+    head.add_row(
+        Text(clean(name), style="bold"), bar, Text(f"{view.done / max(1, view.total):.0%}")
+    )
+    parts: list[RenderableType] = [head, _counts(view), _times(view)]
+    if len(view.work) <= min(MOST_ROWS, height - 6):
+        parts.append(_processors(view))
+    else:
+        there = sum(work.present for work in view.work)
+        parts.append(Text(f"{view.running} of {there} processors are at work"))
+    if view.replans:
+        parts.append(Text(f"new plans: {view.replans}, the last: {clean(view.reason)}", "dim"))
+    return Group(*parts)
+
+
+def _counts(view: View) -> Text:
+    text = Text()
+    for count, word, style in (
+        (view.done, "done", "green"),
+        (view.running, "running", "cyan"),
+        (view.waiting, "waiting", "dim"),
+        (view.failed, "given up", "bold red"),
+    ):
+        if count or word != "given up":
+            text.append(f"{count:,} {word}   ", style=style)
+    return text
+
+
+def _times(view: View) -> Text:
+    text = Text(f"{clock(view.now)} elapsed")
+    if view.projected is not None:
+        left = clock(max(0.0, view.projected - view.now))
+        text.append(f", expected to end at {clock(view.projected)} ({left} more)")
+    return text
+
+
+def _processors(view: View) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(justify="right", no_wrap=True)
+    for work in view.work:
+        table.add_row(Text(clean(work.processor)), *_doing(work, view.now))
+    return table
+
+
+def _doing(work: Work, now: float) -> tuple[Text, Text]:
+    if work.task is None:
+        return Text("-" if work.present else "gone", style="dim"), Text("")
+    return Text(clean(work.task)), Text(clock(max(0.0, now - work.since)))

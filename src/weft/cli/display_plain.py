@@ -1,0 +1,88 @@
+"""A run in plain lines, for logs and pipes: each task where they are few, counts where many."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, TextIO
+
+from weft.cli.display_view import look
+from weft.cli.wording import clean, clock, took
+
+if TYPE_CHECKING:
+    from weft.live import Session
+    from weft.model.events import Event
+
+PAUSE = 1.0  # seconds between two lines about progress, at first
+RARER = 100  # after so many pauses they become rarer: a long run does not fill the log
+FEW = 4  # tasks that get a line of their own
+
+
+class PlainScreen:
+    """Lines, not more than a few in a second."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._finished: list[Event] = []
+        self._shown = -PAUSE  # when the last line about progress was written
+        self._begun = monotonic()
+        self._replans = 0
+        self._session: Session | None = None
+
+    def begin(self, session: Session) -> None:
+        """New plans of former sittings are no news."""
+        self._replans = _taken(session)
+
+    def say(self, message: str, style: str = "") -> None:
+        """One line, at once."""
+        print(message, file=self.stream, flush=True)
+
+    def update(self, session: Session, finished: list[Event]) -> None:
+        """Lines about what has finished, if it is time for some."""
+        self._session = session
+        self._finished += finished
+        now = monotonic() - self._begun
+        if now - self._shown >= max(PAUSE, now / RARER):
+            self._show(session, now)
+
+    def close(self) -> None:
+        """What has not been told yet."""
+        if self._session is not None:
+            self._show(self._session, monotonic() - self._begun)
+
+    def _show(self, session: Session, now: float) -> None:
+        plans = session.coordinator.evaluations[1:]
+        new = [e for e in plans if e.taken][self._replans :]
+        if not self._finished and not new:
+            return
+        view = look(session)
+        lines = [(e.time, f"new plan: {e.reason}") for e in new]
+        if len(new) > FEW:
+            lines = [(new[-1].time, f"{len(new)} new plans, the last: {new[-1].reason}")]
+        if len(self._finished) <= FEW:
+            done = view.done - len(self._finished)
+            lines += [
+                (event.time, f"{done + i}/{view.total} {_finished(session, event)}")
+                for i, event in enumerate(self._finished, 1)
+            ]
+        else:
+            end = view.projected
+            expected = "" if end is None else f"; the end is expected at {clock(end)}"
+            lines.append((view.now, view.counts() + expected))
+        for time, text in sorted(lines, key=lambda line: line[0]):
+            self.say(clean(f"[{clock(time)}] {text}"))
+        self._finished, self._shown = [], now
+        self._replans += len(new)
+
+
+def _taken(session: Session) -> int:
+    return sum(e.taken for e in session.coordinator.evaluations[1:])
+
+
+def _finished(session: Session, event: Event) -> str:
+    """A finished attempt in words."""
+    coordinator, k = session.coordinator, event.which
+    board = coordinator.board
+    task = coordinator.workflow.task_names[board.attempt_task[k]]
+    processor = coordinator.platform.processor_names[board.attempt_on[k]]
+    seconds = (event.detail or {}).get("seconds", event.time - float(board.attempt_start[k]))
+    return f"{task} done on {processor} in {took(float(seconds))}"

@@ -1,0 +1,106 @@
+"""How a run ended: the summary that is printed, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from weft.cli.display import Display, display
+from weft.cli.wording import against, clean, command, many, near, took
+from weft.errors import WeftError
+
+if TYPE_CHECKING:
+    from weft.live import Failure, Outcome
+    from weft.model import Run
+
+INTERRUPTED = 130
+CODES = {"finished": 0, "failed": 1, "stopped": INTERRUPTED}
+SHOWN = 10  # failures, and lines of each one's log
+
+
+def drive(
+    sit: Callable[[Display], Outcome], directory: Path, as_json: bool, quiet: bool
+) -> NoReturn:
+    """Have a run driven and shown; tell how it ended, and exit accordingly."""
+    shown = display(quiet, as_json)
+    try:
+        with shown:
+            outcome = sit(shown)
+    except KeyboardInterrupt:
+        if shown.id is not None:
+            print(f"stopped; `{command('resume', shown.id, directory)}` goes on", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    except WeftError:
+        if shown.id is not None:  # it had begun
+            again = command("resume", shown.id, directory)
+            print(f"the run ends here; once mended, `{again}` goes on", file=sys.stderr)
+        raise
+    if as_json:
+        print(json.dumps(outcome.to_dict(), indent=1, allow_nan=False))
+    else:
+        tell(outcome, shown, directory)
+    raise typer.Exit(CODES[outcome.status])
+
+
+def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
+    """Print the summary."""
+    from weft.cli.figures import closed
+
+    run = closed(outcome.run, shown.ended)
+    if outcome.ok and len(run.attempts.task) == shown.attempts_before > 0:
+        print(f"run {outcome.id} was finished already: nothing was to be done")
+    else:
+        _figures(outcome, run)
+    for warning in outcome.warnings:
+        print(clean(f"note: {warning}"))
+    for failure in outcome.failures[:SHOWN]:
+        _failure(failure, outcome.home)
+    if len(outcome.failures) > SHOWN:
+        print(f"... and {len(outcome.failures) - SHOWN} more")
+    _waiting(outcome)
+    print(f"more about it: {command('report', outcome.id, directory)}")
+    if not outcome.ok:
+        print(f"go on with it: {command('resume', outcome.id, directory)}")
+
+
+def _figures(outcome: Outcome, run: Run) -> None:
+    from weft.cli.figures import FAILED, n_done, utilisation
+
+    wf, plan = run.workflow, ""
+    for first in run.plans[:1] if outcome.ok else ():
+        change = against(run.makespan, first.makespan)
+        plan = f" (planned {took(first.makespan)}, {change})"
+    print(
+        f"run {outcome.id} {outcome.status}: {n_done(run):,} of {many(wf.n_tasks, 'task')} done "
+        f"in {took(run.makespan)}{plan}"
+    )
+    said = [f"{utilisation(run):.0%} of {many(run.platform.n_processors, 'processor')} used"]
+    if run.plans:
+        said.append(f"new plans: {run.replans} of {run.considered} considered")
+    if failed := int((run.attempts.end == FAILED).sum()):
+        said.append(many(failed, "failed attempt"))
+    print("; ".join(said))
+
+
+def _failure(failure: Failure, home: Path) -> None:
+    print(clean(f"\nfailed: {failure.task}: {failure.reason}"))
+    if failure.log:
+        print(f"  log: {near(home / failure.log)}")
+    for line in failure.tail.splitlines()[-SHOWN:]:
+        print(clean(f"  | {line}"))
+
+
+def _waiting(outcome: Outcome) -> None:
+    """Tasks that were not even tried, or not to the end."""
+    failed = {failure.task for failure in outcome.failures}
+    rest = [task for task in outcome.not_done if task not in failed]
+    if failed:
+        print()
+    if rest:
+        listed = ", ".join(rest[:5]) + (", ..." if rest[5:] else "")
+        print(clean(f"not done: {many(len(rest), 'task')} ({listed})"))

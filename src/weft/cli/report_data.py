@@ -1,0 +1,252 @@
+"""What a report tells of a run, from its journal alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.cli.figures import FAILED, FINISHED, busy, closed, n_done, there
+from weft.kernels import board as b
+from weft.model.events import EventKind
+
+if TYPE_CHECKING:
+    from weft.journal.places import RunHome
+    from weft.live.replay import Replayed
+    from weft.model import Evaluation, Run
+
+NO_CATEGORY = "(no category)"
+
+
+@dataclass(frozen=True)
+class FailedTry:
+    """An attempt that failed."""
+
+    task: str
+    processor: str
+    time: float
+    reason: str
+    log: str | None
+    tail: str
+    final: bool  # the task was given up then
+
+
+@dataclass(frozen=True)
+class TaskTime:
+    """A finished task: expected when the run began, and in fact."""
+
+    task: str
+    category: str
+    processor: str
+    expected: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CategoryTime:
+    """The same for all finished tasks of a category: medians."""
+
+    category: str
+    tasks: int
+    expected: float
+    seconds: float
+    total: float
+
+
+@dataclass(frozen=True)
+class ProcessorUse:
+    """What a processor did."""
+
+    processor: str
+    host: str
+    tasks: int
+    failed: int
+    busy: float
+    share: float  # of the time that it was there
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A run as far as its journal goes."""
+
+    id: str
+    home: str
+    name: str
+    status: str
+    damage: str | None
+    created: str
+    sittings: int
+    strategy: str
+    on: str
+    blind: bool
+    tasks: int
+    done: int
+    given_up: int
+    running: int
+    attempts: int
+    makespan: float
+    planned: float | None
+    planning: float
+    utilisation: float
+    moved: int  # transfers
+    failures: tuple[FailedTry, ...]
+    times: tuple[TaskTime, ...]  # the slowest first
+    categories: tuple[CategoryTime, ...]  # the one with the most seconds first
+    evaluations: tuple[Evaluation, ...]
+    replans: int
+    processors: tuple[ProcessorUse, ...]
+    run: Run
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft report --json` prints."""
+        result = {key: value for key, value in vars(self).items() if key != "run"}
+        for key in ("failures", "times", "categories", "evaluations", "processors"):
+            result[key] = [asdict(row) for row in result[key]]
+        return result
+
+
+def report_of(home: RunHome) -> Report:
+    """Read the journal and let it tell; nothing is changed, and the run may be under way."""
+    from weft.journal.log import read
+    from weft.journal.summary import summarise
+    from weft.live.replay import replay
+
+    status = summarise(home).status
+    contents = read(home.journal)
+    replayed = replay(contents, home.data)
+    # the last line of a run under way may just be being written
+    damage = None if contents.damage is None or status == "running" else contents.damage.message
+    return tell(replayed, home, status, damage)
+
+
+def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = None) -> Report:
+    """The report of a run that was replayed."""
+    header, coordinator = replayed.header, replayed.progress.coordinator
+    ended = [float(end["time"]) for end in replayed.ends if "time" in end]
+    run = closed(replayed.run(), max([coordinator.now, *ended]))
+    times = _times(replayed, run)
+    return Report(
+        id=header.id,
+        home=str(home.path),
+        name=header.workflow.name,
+        status=status,
+        damage=damage,
+        created=header.created,
+        sittings=1 + len(replayed.sittings),
+        strategy=header.strategy,
+        on=header.options.place,
+        blind=header.blind,
+        tasks=header.workflow.n_tasks,
+        done=n_done(run),
+        given_up=int(coordinator.board.counts[b.N_GIVEN_UP]),
+        running=int((coordinator.board.running >= 0).sum()),
+        attempts=len(run.attempts.task),
+        makespan=run.makespan,
+        planned=run.plans[0].makespan if run.plans else None,
+        planning=run.planning_seconds,
+        utilisation=_share(float(busy(run).sum()), float(there(run).sum())),
+        moved=int(np.isfinite(run.transfers.arrival).sum()),
+        failures=_failures(replayed, run),
+        times=times,
+        categories=_categories(times),
+        evaluations=run.evaluations,
+        replans=run.replans,
+        processors=_processors(run),
+        run=run,
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _failures(replayed: Replayed, run: Run) -> tuple[FailedTry, ...]:
+    events = [e for e in replayed.progress.events or () if e.kind == EventKind.TASK_FAILED]
+    given_up = set(replayed.progress.coordinator.given_up)
+    last = {int(run.attempts.task[e.which]): e.which for e in events}
+    result = []
+    for event in events:
+        task, detail = int(run.attempts.task[event.which]), event.detail or {}
+        log = detail.get("log")
+        result.append(
+            FailedTry(
+                task=run.workflow.task_names[task],
+                processor=run.platform.processor_names[run.attempts.processor[event.which]],
+                time=event.time,
+                reason=str(detail.get("reason", "it failed")),
+                log=None if log is None else str(log),
+                tail=str(detail.get("tail") or ""),
+                final=task in given_up and last[task] == event.which,
+            )
+        )
+    return tuple(result)
+
+
+def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
+    """Every task that is done, the slowest first."""
+    wf, log, measured = run.workflow, run.attempts, _measured(replayed)
+    # what was expected at first; processors that came later were not known then
+    first, later = replayed.header.estimates.cost, replayed.progress.coordinator.estimates.cost
+    result = []
+    for task, k in enumerate(run.final_attempts().tolist()):
+        if k < 0:
+            continue
+        p = int(log.processor[k])
+        result.append(
+            TaskTime(
+                task=wf.task_names[task],
+                category=wf.spec(task).category or NO_CATEGORY,
+                processor=run.platform.processor_names[p],
+                expected=float(first[task, p] if p < first.shape[1] else later[task, p]),
+                seconds=measured.get(k, float(log.finish[k] - log.start[k])),
+            )
+        )
+    return tuple(sorted(result, key=lambda row: -row.seconds))
+
+
+def _measured(replayed: Replayed) -> dict[int, float]:
+    """By attempt: the seconds that it took on its machine, where that was measured."""
+    result = {}
+    for event in replayed.progress.events or ():
+        if event.kind == EventKind.TASK_FINISHED and event.detail is not None:
+            seconds = event.detail.get("seconds")
+            if isinstance(seconds, int | float):
+                result[event.which] = float(seconds)
+    return result
+
+
+def _categories(times: tuple[TaskTime, ...]) -> tuple[CategoryTime, ...]:
+    groups: dict[str, list[TaskTime]] = {}
+    for row in times:
+        groups.setdefault(row.category, []).append(row)
+    rows = [
+        CategoryTime(
+            category=category,
+            tasks=len(group),
+            expected=median(row.expected for row in group),
+            seconds=median(row.seconds for row in group),
+            total=sum(row.seconds for row in group),
+        )
+        for category, group in groups.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.total))
+
+
+def _processors(run: Run) -> tuple[ProcessorUse, ...]:
+    pf, log, used, present = run.platform, run.attempts, busy(run), there(run)
+    n = pf.n_processors
+    finished = np.bincount(log.processor[log.end == FINISHED], minlength=n)
+    failed = np.bincount(log.processor[log.end == FAILED], minlength=n)
+    return tuple(
+        ProcessorUse(
+            processor=name,
+            host=pf.host_names[pf.host[p]],
+            tasks=int(finished[p]),
+            failed=int(failed[p]),
+            busy=float(used[p]),
+            share=_share(float(used[p]), float(present[p])),
+        )
+        for p, name in enumerate(pf.processor_names)
+    )

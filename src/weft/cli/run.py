@@ -1,0 +1,102 @@
+"""`weft run`: the commands of a workflow, run for real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from weft.cli.display import Display
+    from weft.live import Outcome
+
+
+def run(
+    workflow: Annotated[
+        Path, typer.Argument(help="The workflow, its tasks with commands (`run:`): YAML or JSON.")
+    ],
+    on: Annotated[
+        str,
+        typer.Option(
+            help="Where: `local`, `local:4` (so many at a time), or `dask://host:port` "
+            "(a running Dask scheduler)."
+        ),
+    ] = "local",
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help="When to replan, and with which planner: `slack[planner=dls]`; see "
+            "`weft strategies`. `auto`: planned once anything is known of the tasks' times."
+        ),
+    ] = "auto",
+    directory: Annotated[
+        Path,
+        typer.Option(
+            "--dir", help="Files are read and written here; `.weft/runs` in it keeps the run."
+        ),
+    ] = Path(),
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Dask: the workers see that directory, too.")
+    ] = False,
+    retries: Annotated[
+        int, typer.Option(min=0, help="Tries more for a task that fails and says nothing itself.")
+    ] = 0,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Seconds for a task that says nothing itself."),
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", "-k", help="After a failure do all that does not depend on it."
+        ),
+    ] = False,
+    absolute_paths: Annotated[
+        bool,
+        typer.Option("--absolute-paths", help="Files may lie outside of the directory."),
+    ] = False,
+    no_history: Annotated[
+        bool,
+        typer.Option("--no-history", help="Neither learn from former runs nor for later ones."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print how it ended as JSON; messages go to stderr.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, only messages and the summary.")
+    ] = False,
+) -> None:
+    """Run the commands of a workflow on this machine or on a Dask cluster.
+
+    Each task runs in a directory of its own with its inputs; its outputs appear in `--dir` when it
+    has succeeded. Ctrl-C once finishes what runs and stops, twice stops at once; either way, and
+    after a crash, `weft resume last` goes on. The exit code is 0 if all is done, 1 if tasks
+    failed, 130 if it was stopped, 2 if it could not begin.
+
+    Example: `weft run pipeline.yaml --on local:4 --retries 1`
+    """
+    from weft import api, live
+    from weft.cli.ending import drive
+    from weft.executors.paths import check_paths
+    from weft.files import in_file
+
+    wf = api.load(workflow)
+    with in_file(workflow):
+        check_paths(wf, absolute_paths)
+    options = live.Options(
+        on=on,
+        strategy=strategy,
+        directory=directory,
+        shared=shared,
+        retries=retries,
+        timeout=timeout,
+        keep_going=keep_going,
+        absolute=absolute_paths,
+        use_history=not no_history,
+    )
+
+    def sit(shown: Display) -> Outcome:
+        return live.start(wf, options, source=str(workflow.absolute()), listener=shown)
+
+    drive(sit, directory, as_json, quiet)

@@ -1,0 +1,260 @@
+"""The display of a run: lines, pictures, and a terminal that is left in order."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import sys
+import threading
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from subprocess import Popen
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+import typer
+from rich.console import Console
+
+from weft.cli.display import Display
+from weft.cli.display_live import LiveScreen, picture
+from weft.cli.display_plain import PlainScreen
+from weft.cli.display_view import View, Work, look
+from weft.cli.ending import drive
+from weft.errors import WeftError
+from weft.journal.log import read
+from weft.live.outcome import Outcome
+from weft.live.replay import replay
+from weft.live.session import Session
+from weft.model.events import Event, EventKind
+
+from .commands import MAIN
+from .journals import forks, write_run
+from .live_runs import chain, write_workflow
+
+
+def session_of(
+    folder: Path, now: float, stop_after: int | None = 3, n: int = 4, strategy: str = "static"
+) -> Session:
+    """A session that has come so far."""
+    home = write_run(folder, forks(n), strategy=strategy, stop_after=stop_after, ended=None)
+    replayed = replay(read(home.journal), home.data)
+    made = SimpleNamespace(
+        header=replayed.header,
+        coordinator=replayed.progress.coordinator,
+        progress=replayed.progress,
+        clock=lambda: now,
+        recorder=SimpleNamespace(journal=SimpleNamespace(path=home.journal)),
+    )
+    return cast("Session", made)
+
+
+def events_of(session: Session) -> list[Event]:
+    return list(session.progress.events or ())
+
+
+def test_a_look_at_a_run(tmp_path: Path) -> None:
+    view = look(session_of(tmp_path, now=3.5))
+    assert (view.total, view.done, view.running, view.waiting, view.failed) == (6, 3, 2, 1, 0)
+    assert view.counts() == "3/6 done, 2 running, 1 waiting"
+    assert [work.since for work in view.work] == [3.0, 3.0]
+    assert {work.task for work in view.work} == {"part-2", "part-3"}
+
+
+@pytest.mark.parametrize(("now", "end"), [(3.5, 6.0), (5.0, 6.0), (7.0, 8.0), (20.0, 21.0)])
+def test_the_end_is_expected_by_the_plan_and_how_late_it_is(
+    tmp_path: Path, now: float, end: float
+) -> None:
+    assert look(session_of(tmp_path, now)).projected == pytest.approx(end)
+
+
+def test_no_end_is_expected_without_a_plan_or_without_tasks(tmp_path: Path) -> None:
+    assert look(session_of(tmp_path, 3.0, strategy="fifo")).projected is None
+    assert look(session_of(tmp_path, 6.0, stop_after=None)).projected is None
+
+
+def plain_lines(session: Session, events: list[Event]) -> list[str]:
+    stream = io.StringIO()
+    with Display(PlainScreen(stream)) as shown:
+        shown.said("hello")
+        shown.began(session)
+        shown.happened(session, events)
+    return stream.getvalue().splitlines()
+
+
+def test_few_tasks_get_a_line_each(tmp_path: Path) -> None:
+    session = session_of(tmp_path, now=3.0)
+    lines = plain_lines(session, events_of(session))
+    assert lines[:2] == ["hello", f"run {session.header.id} goes on: 3 of 6 tasks done"]
+    assert lines[2] == "[1.0 s] 1/6 split done on local-0 in 0.9 s"
+    assert len(lines) == 5
+    for p in range(2):  # both at the same moment
+        told = f"/6 part-{p} done on local-{p} in 1.8 s"
+        assert sum(f"[3.0 s] {n}{told}" == line for n, line in ((2, lines[3]), (3, lines[4]))) == 1
+
+
+def test_many_tasks_are_counted(tmp_path: Path) -> None:
+    session = session_of(tmp_path, now=101.0, stop_after=101, n=200)
+    lines = plain_lines(session, events_of(session))
+    assert lines[2:] == [
+        "[1 min 41 s] 101/202 done, 2 running, 99 waiting; the end is expected at 3 min 22 s"
+    ]
+
+
+def test_failures_are_told_at_once(tmp_path: Path) -> None:
+    session = session_of(tmp_path, now=3.0)
+    detail = {"reason": "it exited with code 1 \x1b[2J", "log": "logs/0"}
+    failure = Event(EventKind.TASK_FAILED, 0, 3.0, detail=detail)
+    (line,) = [x for x in plain_lines(session, [failure]) if x.startswith("failed: ")]
+    assert line.startswith("failed: split: it exited with code 1 ")
+    assert line.endswith("/logs/0)")
+    assert "\x1b" not in line
+
+
+def test_new_plans_are_told_with_their_reasons(tmp_path: Path) -> None:
+    home = write_run(tmp_path, forks(2), factor=1.5, stop_after=1, ended=None)
+    session = session_of(tmp_path, now=1.5)
+    session.coordinator.evaluations[:] = replay(
+        read(home.journal), home.data
+    ).progress.coordinator.evaluations
+    stream = io.StringIO()
+    screen = PlainScreen(stream)  # it knows of no plan yet
+    screen.update(session, [])
+    assert stream.getvalue().startswith("[1.5 s] new plan: late start of part-")
+    screen.begin(session)
+    assert "new plan" not in "".join(plain_lines(session, []))
+
+
+def test_a_reader_who_has_gone_does_not_stop_the_run(tmp_path: Path) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    session = session_of(tmp_path, now=3.0)
+    with Display(PlainScreen(Gone())) as shown:
+        shown.began(session)
+        shown.happened(session, events_of(session))
+
+
+def test_showing_costs_the_run_next_to_nothing(tmp_path: Path) -> None:
+    session = session_of(tmp_path, now=3.0)
+    (event,) = [e for e in events_of(session) if e.which == 0 and not e.kind]
+    with Display(PlainScreen(io.StringIO())) as shown:
+        shown.began(session)
+        begun = time.thread_time()  # of this thread alone
+        for _ in range(10_000):
+            shown.happened(session, [event])
+        spent = time.thread_time() - begun
+    assert spent < 10_000 * 20e-6
+
+
+VIEW = View(
+    now=75.0,
+    total=500,
+    done=120,
+    running=2,
+    failed=3,
+    projected=300.0,
+    replans=4,
+    reason="late start of x",
+    work=(Work("p-1", True, "align [red]", 70.0), Work("p-2", True), Work("p-3", False)),
+)
+
+
+def drawn(view: View, height: int = 40) -> str:
+    console = Console(file=io.StringIO(), width=90, height=height)
+    console.print(picture(view, "etl", height))
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(" ".join(x.split()) for x in console.file.getvalue().splitlines())
+
+
+def test_the_picture() -> None:
+    lines = drawn(VIEW).splitlines()
+    assert lines[0].startswith("etl ")
+    assert lines[0].endswith(" 24%")
+    assert lines[1:] == [
+        "120 done 2 running 375 waiting 3 given up",
+        "75.0 s elapsed, expected to end at 5 min 00 s (3 min 45 s more)",
+        "p-1 align [red] 5.0 s",
+        "p-2 -",
+        "p-3 gone",
+        "new plans: 4, the last: late start of x",
+    ]
+
+
+def test_many_processors_are_only_counted() -> None:
+    many = tuple(Work(f"p-{i}", i < 90) for i in range(100))
+    busy = View(**(vars(VIEW) | {"work": many}))
+    assert "2 of 90 processors are at work" in drawn(busy)
+    assert "2 of 2 processors are at work" in drawn(VIEW, height=8)
+
+
+@pytest.mark.parametrize("error", [None, WeftError("the disk is full"), KeyboardInterrupt()])
+def test_the_terminal_is_left_in_order(tmp_path: Path, error: BaseException | None) -> None:
+    session = session_of(tmp_path, now=3.0)
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, height=25)
+    shown = Display(LiveScreen(console))
+    with nullcontext() if error is None else pytest.raises(type(error)), shown:
+        shown.began(session)
+        shown.happened(session, events_of(session))
+        if error is not None:
+            raise error
+    text = stream.getvalue()
+    assert "3 done" in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+    assert not any(thread.name == "weft display" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (WeftError("the disk is full"), WeftError, "the run ends here; once mended, "),
+        (KeyboardInterrupt(), typer.Exit, "stopped; "),
+    ],
+)
+def test_a_run_that_ends_amiss_can_be_gone_on_with(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    raised: type[Exception],
+    said: str,
+) -> None:
+    session = session_of(tmp_path, now=3.0)
+
+    def sit(shown: Display) -> Outcome:
+        shown.began(session)
+        raise error
+
+    with pytest.raises(raised) as caught:
+        drive(sit, tmp_path, as_json=False, quiet=True)
+    assert getattr(caught.value, "exit_code", 130) == 130
+    lines = capsys.readouterr().err.splitlines()
+    again = f"`weft resume {session.header.id} --dir {tmp_path}` goes on"
+    assert lines[-1] == said + again
+
+
+def test_a_real_run_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("TERM", "xterm")
+    write_workflow(tmp_path, chain(tmp_path))
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-c", MAIN, "run", "wf.yaml", "--on", "local:2"]
+    with Popen(arguments, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        text = b""
+        while chunk := read_some(ours):
+            text += chunk
+        assert process.wait() == 0
+    os.close(ours)
+    assert b"3 of 3 tasks done" in text
+    assert text.index(b"\x1b[?25l") < text.rindex(b"\x1b[?25h") < text.index(b"3 of 3 tasks done")
+
+
+def read_some(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux's way to say that the other end is closed
+        return b""

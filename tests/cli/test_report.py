@@ -1,0 +1,163 @@
+"""`weft report`: the figures of runs that are known to the last second, and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.journal.lock import RunLock
+from weft.journal.places import RunHome
+
+from .commands import refuse, succeed
+from .journals import forks, write_run
+
+
+def as_json(home: RunHome) -> dict[str, Any]:
+    content = json.loads(succeed("report", home.id, "--json", "--dir", home.data))
+    assert isinstance(content, dict)
+    return content
+
+
+def bytes_of(home: RunHome) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in home.path.rglob("*") if path.is_file()}
+
+
+def test_figures(tmp_path: Path) -> None:
+    # 1 + 2 * 2 + 1 planned on two processors, everything takes half as long again
+    home = write_run(tmp_path, forks(4), strategy="static", factor=1.5)
+    told = as_json(home)
+    assert (told["id"], told["status"], told["damage"]) == (home.id, "finished", None)
+    assert (told["strategy"], told["on"], told["sittings"]) == ("static", "local:2", 1)
+    assert (told["tasks"], told["done"], told["given_up"], told["attempts"]) == (6, 6, 0, 6)
+    assert told["planned"] == 6
+    assert told["makespan"] == 9
+    assert told["utilisation"] == pytest.approx(15 / 18)
+    used = {row["processor"]: row for row in told["processors"]}
+    assert {name: row["busy"] for name, row in used.items()} == {"local-0": 9, "local-1": 6}
+    assert {name: row["tasks"] for name, row in used.items()} == {"local-0": 4, "local-1": 2}
+    assert used["local-1"]["share"] == pytest.approx(6 / 9)
+    # the machine has measured a tenth less than the coordinator saw
+    kinds = {row["category"]: row for row in told["categories"]}
+    assert kinds["part"] == {
+        "category": "part",
+        "tasks": 4,
+        "expected": 2.0,
+        "seconds": pytest.approx(2.7),
+        "total": pytest.approx(10.8),
+    }
+    assert kinds["(no category)"]["tasks"] == 1
+    assert [row["seconds"] for row in told["times"]] == pytest.approx([2.7] * 4 + [1.35] * 2)
+    assert told["failures"] == []
+
+
+def test_the_same_in_words(tmp_path: Path) -> None:
+    home = write_run(tmp_path, forks(4), factor=1.5)
+    lines = [" ".join(x.split()) for x in succeed("report", "last", cwd=tmp_path).splitlines()]
+    assert lines[0] == f"run {home.id}"
+    assert "status: finished" in lines
+    assert "tasks: 6 of 6 done" in lines
+    assert "time: 9 s (planned 6 s, +50.0%)" in lines
+    assert "on: local:2, 2 processors, 83% used" in lines
+    assert "part 4 2 s 2.7 s 1.35 10.8 s" in lines
+    assert "local-0 here 4 0 9 s 100%" in lines
+    replans = lines[lines.index("New plans, and why") + 2 :]
+    assert re.fullmatch(r"1\.5 s late start of part-\d yes 6\.5 s", replans[0])
+    assert not any(line == "Failures" for line in lines)
+
+
+def test_failures_and_retries(tmp_path: Path) -> None:
+    reasons = {1: "it exited with code 3", 2: "it was killed"}
+    home = write_run(tmp_path, forks(1), strategy="fifo", fails=reasons, retries=1, ended="failed")
+    told = as_json(home)
+    assert (told["planned"], told["status"]) == (None, "failed")
+    assert (told["done"], told["given_up"], told["attempts"]) == (1, 2, 3)
+    tries = [(row["task"], row["reason"], row["final"]) for row in told["failures"]]
+    assert tries == [
+        ("part-0", "it exited with code 3", False),
+        ("part-0", "it was killed", True),
+    ]
+    shown = succeed("report", "last", cwd=tmp_path)
+    assert "1 of 3 done, 2 given up" in shown
+    assert "3 attempts, 2 failed" in shown
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "part-0 local-0 1 s it was killed given up logs/2" in rows
+    assert "part-0 local-0 1 s it exited with code 3 logs/1" in rows
+    assert rows[-3:] == ["last words of part-0", "cannot open x", "no such file"]
+
+
+def test_a_run_that_was_cut(tmp_path: Path) -> None:
+    home = write_run(tmp_path, forks(4), stop_after=2, ended=None)
+    told = as_json(home)
+    assert (told["status"], told["done"], told["running"]) == ("interrupted", 2, 2)
+    assert told["makespan"] == 3
+    before = bytes_of(home)
+    targets = ["a.svg", "a.html", "a.json"]
+    options = [word for name in targets for word in ("--gantt", name)]
+    shown = succeed("report", "last", *options, "--html", "page.html", cwd=tmp_path)
+    assert "2 of 6 done, 2 cut short, 2 waiting" in shown
+    assert shown.splitlines()[-4:] == [f"wrote {name}" for name in ("page.html", *targets)]
+    assert bytes_of(home) == before
+    trace = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
+    bars = [e for e in trace if e["ph"] == "X"]
+    assert sorted(e["args"]["end"] for e in bars) == ["finished", "finished", "running", "running"]
+    assert all(e["ts"] + e["dur"] <= 3e6 for e in bars)
+
+
+def test_a_run_that_is_being_driven(tmp_path: Path) -> None:
+    home = write_run(tmp_path, forks(4), stop_after=2, ended=None)
+    home.journal.write_bytes(home.journal.read_bytes() + b"0123")  # a line is being written
+    with RunLock(home):
+        told = as_json(home)
+        assert (told["status"], told["damage"]) == ("running", None)
+        assert "2 of 6 done, 2 running" in succeed("report", "last", cwd=tmp_path)
+    assert as_json(home)["damage"] is not None
+
+
+def test_a_damaged_journal_is_told_of(tmp_path: Path) -> None:
+    home = write_run(tmp_path, forks(4))
+    lines = home.journal.read_bytes().splitlines(keepends=True)
+    lines[-4] = lines[-4][:30] + b"#" + lines[-4][31:]
+    home.journal.write_bytes(b"".join(lines))
+    before = bytes_of(home)
+    shown = succeed("report", "last", cwd=tmp_path)
+    assert "damaged" in shown
+    assert re.search(r"tasks: +\d of 6 done", shown)
+    assert bytes_of(home) == before
+
+
+@pytest.mark.parametrize("strategy", ["slack", "fifo"])
+def test_the_page_needs_nothing_else(tmp_path: Path, strategy: str) -> None:
+    rude = forks(4) | {"name": "a <b> & /*BODY*/"}
+    home = write_run(tmp_path, rude, strategy=strategy, fails={2: "<script>alert(1)</script>"})
+    succeed("report", "last", "--html", "page.html", cwd=tmp_path)
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert not re.search(r"(src|href)\s*=|@import|url\(", page)
+    assert "default-src 'none'" in page
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "a &lt;b&gt; &amp; /*BODY*/" in page
+    assert page.count("<h1>") == 1
+    assert "srcdoc=" in page
+    for title in ("Failures", "Summary", "Processors", "Slowest tasks", "Predicted against actual"):
+        assert f"<h2>{title}</h2>" in page
+    assert home.id in page
+
+
+BAD: list[tuple[list[str], list[str]]] = [
+    (["nothing"], ["unknown run 'nothing'"]),
+    (["last", "--html", "a.pdf"], ["a.pdf", ".html"]),
+    (["last", "--gantt", "a.pdf"], ["a.pdf", ".svg"]),
+    (["last", "--html", "none/a.html"], ["none/a.html"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), BAD, ids=lambda x: " ".join(x)[:40])
+def test_bad_input(tmp_path: Path, arguments: list[str], told: list[str]) -> None:
+    write_run(tmp_path, forks(2))
+    message = refuse("report", *arguments, cwd=tmp_path)
+    assert all(word in message for word in told), message

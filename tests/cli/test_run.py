@@ -1,0 +1,178 @@
+"""`weft run`: real commands on this machine, what is printed, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .commands import refuse, weft
+from .live_runs import Gate, chain, failed, started, the_id, write_workflow
+
+ON = ("--on", "local:2")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    return tmp_path
+
+
+@pytest.fixture
+def gate(folder: Path) -> Iterator[Gate]:
+    made = Gate(folder)
+    yield made
+    made.close()
+
+
+def test_a_workflow_is_run(folder: Path) -> None:
+    write_workflow(folder, chain(folder))
+    done = weft("run", "wf.yaml", *ON, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "c.txt").read_text() == "1\n1\n1\n1\n"
+    lines, run = done.stdout.splitlines(), the_id(folder)
+    assert lines[0].startswith(f"run {run} finished: 3 of 3 tasks done in ")
+    assert "of 2 processors used" in lines[1]
+    assert lines[2:] == [f"more about it: weft report {run}"]
+    said = done.stderr.splitlines()
+    assert said[0].startswith("planning blind")
+    assert said[1] == f"run {run}: 3 tasks on 2 processors (local:2), strategy fifo"
+    for number, task in enumerate("abc", 1):
+        assert sum(f" {number}/3 {task} done on local" in line for line in said) == 1
+
+
+def test_a_second_run_is_planned_with_what_the_first_has_taught(folder: Path) -> None:
+    write_workflow(folder, chain(folder))
+    first = weft("run", "wf.yaml", *ON, cwd=folder)
+    assert "strategy fifo" in first.stderr
+    again = weft("run", "wf.yaml", *ON, "--quiet", cwd=folder)
+    assert "strategy slack" in again.stderr
+    assert "(planned " in again.stdout
+    assert "done on" not in again.stderr
+    without = weft("run", "wf.yaml", *ON, "--no-history", cwd=folder)
+    assert "planning blind" in without.stderr
+
+
+def test_json_is_alone_on_standard_output(folder: Path) -> None:
+    write_workflow(folder, chain(folder))
+    done = weft("run", "wf.yaml", *ON, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert (printed["run"], printed["status"]) == (the_id(folder), "finished")
+    assert list(printed["tasks"]) == ["a", "b", "c"]
+    assert printed["not_done"] == printed["failures"] == []
+    assert "done on local" in done.stderr
+
+
+def test_files_are_in_the_directory_that_is_asked_for(folder: Path) -> None:
+    (folder / "data").mkdir()
+    write_workflow(folder, chain(folder))
+    done = weft("run", "wf.yaml", "--dir", "data", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "data" / "c.txt").exists()
+    assert not (folder / ".weft").exists()
+    run = the_id(folder / "data")
+    assert done.stdout.splitlines()[-1] == f"more about it: weft report {run} --dir data"
+
+
+def test_a_failure_is_told_with_its_log(folder: Path) -> None:
+    tasks = chain(folder)
+    tasks["b"]["run"] = "echo first; echo why >&2; exit 3"
+    write_workflow(folder, tasks)
+    printed, said = failed("run", "wf.yaml", *ON, cwd=folder)
+    run = the_id(folder)
+    assert f"run {run} failed: 1 of 3 tasks done" in printed
+    lines = printed.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("failed: b: "))
+    assert "3" in lines[at]
+    log = folder / lines[at + 1].removeprefix("  log: ")
+    assert log.read_text() == "why\n"
+    assert lines[at + 2] == "  | why"
+    assert "not done: 1 task (c)" in lines
+    assert lines[-2:] == [
+        f"more about it: weft report {run}",
+        f"go on with it: weft resume {run}",
+    ]
+    assert sum(line.startswith("failed: b: ") for line in said.splitlines()) == 1
+
+
+def test_keep_going_does_what_does_not_depend_on_it(folder: Path) -> None:
+    tasks = chain(folder) | {"bad": {"run": "exit 1"}}
+    order = {name: tasks[name] for name in ("bad", "a", "b", "c")}
+    write_workflow(folder, order)
+    printed, _ = failed("run", "wf.yaml", "--on", "local:1", "-k", cwd=folder)
+    assert "3 of 4 tasks done" in printed
+    assert (folder / "c.txt").exists()
+
+
+def test_retries_and_time_limits(folder: Path) -> None:
+    marker = folder / "tried"
+    again = f"test -e {marker} || {{ touch {marker}; exit 1; }}"
+    write_workflow(folder, {"again": {"run": again}})
+    done = weft("run", "wf.yaml", *ON, "--retries", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "1 failed attempt" in done.stdout
+    write_workflow(folder, {"slow": {"run": "sleep 1000"}})
+    printed, _ = failed("run", "wf.yaml", *ON, "--timeout", "0.2", cwd=folder)
+    assert "failed: slow: " in printed
+    assert "0.2" in printed
+
+
+def test_what_a_task_writes_cannot_steer_the_terminal(folder: Path) -> None:
+    write_workflow(folder, {"rude": {"run": r"printf '\033[2Jred\n' >&2; exit 1"}})
+    printed, said = failed("run", "wf.yaml", *ON, cwd=folder)
+    assert "red" in printed
+    assert "\x1b" not in printed + said
+
+
+def test_ctrl_c_once_finishes_what_runs(folder: Path, gate: Gate) -> None:
+    write_workflow(folder, chain(folder, gate))
+    with started("run", "wf.yaml", *ON, cwd=folder) as command:
+        gate.wait()
+        command.interrupt()
+        assert "finished first" in command.wait_for("stopping")
+        gate.open()
+        code, printed = command.end()
+    assert code == 130
+    assert f"run {the_id(folder)} stopped: 2 of 3 tasks done" in printed
+    assert f"weft resume {the_id(folder)}" in printed
+    assert (folder / "ran").read_text().split() == ["a", "b"]
+    assert (folder / "b.txt").exists()
+
+
+def test_ctrl_c_twice_stops_now(folder: Path, gate: Gate) -> None:
+    write_workflow(folder, chain(folder, gate))
+    with started("run", "wf.yaml", *ON, "--json", cwd=folder) as command:
+        gate.wait()
+        command.interrupt()
+        command.wait_for("stopping")
+        command.interrupt()
+        code, printed = command.end()
+    assert code == 130
+    content = json.loads(printed)
+    assert (content["status"], content["not_done"]) == ("stopped", ["b", "c"])
+    assert list(content["tasks"]) == ["a"]
+    assert not (folder / "b.txt").exists()
+
+
+BAD: list[tuple[list[str], list[str]]] = [
+    (["none.yaml"], ["none.yaml: ", "no such file"]),
+    (["wf.yaml", "--strategy", "slakc"], ["unknown strategy 'slakc'", "'slack'"]),
+    (["wf.yaml", "--on", "loca"], ["'loca' is no place to run", "dask://"]),
+    (["wf.yaml", "--on", "local:0"], ["'0'", "local:4"]),
+    (["wf.yaml", "--dir", "nowhere"], ["nowhere"]),
+    (["mute.yaml"], ["mute.yaml: tasks.x: ", "run"]),
+    (["out.yaml"], ["out.yaml: file '/etc/x': ", "absolute"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), BAD, ids=lambda x: " ".join(x)[:40])
+def test_bad_input(folder: Path, arguments: list[str], told: list[str]) -> None:
+    write_workflow(folder, chain(folder))
+    (folder / "mute.yaml").write_text("tasks: {x: {}}")
+    (folder / "out.yaml").write_text("tasks: {x: {run: 'true', outputs: [/etc/x]}}")
+    message = refuse("run", *arguments, cwd=folder)
+    assert all(word in message for word in told), message
+    assert not (folder / ".weft").exists()
