@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from weft.contracts import Machines
 
 FORGETS = 0.1  # the weight of the newest task in the pace
+LEAST_NEW = 4  # measured tasks before estimates are looked at again
+REST = 50.0  # times what that took, before it is done again
+MUCH = 0.1  # the median change of an estimate that is worth telling
+TINY = 1e-9
 
 
 class Estimating:
@@ -40,6 +44,8 @@ class Estimating:
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
         self._estimates: Estimates | None = None
+        self._observed = self._predicted_at = 0
+        self._rested = 0.0
         self._in_ptr = workflow.in_ptr.tolist()
 
     @staticmethod
@@ -78,6 +84,22 @@ class Estimating:
         """The same, of a platform that has grown."""
         return self.predict(platform, machines).estimates
 
+    def revised(self, platform: Platform, machines: Machines) -> Estimates | None:
+        """Other estimates, if this run has taught enough to change them by much."""
+        new, now = self._observed - self._predicted_at, time.monotonic()
+        if new < max(LEAST_NEW, platform.n_processors) or now < self._rested:
+            return None
+        old, self._predicted_at = self._estimates, self._observed
+        estimates = self.predict(platform, machines).estimates
+        self._rested = time.monotonic() + REST * (time.monotonic() - now)
+        if old is None or old.cost.shape != estimates.cost.shape:
+            return estimates
+        change = np.abs(np.log(np.maximum(estimates.cost, TINY) / np.maximum(old.cost, TINY)))
+        if float(np.median(change)) > MUCH:
+            return estimates
+        self._estimates = old  # what the coordinator knows
+        return None
+
     def observe(
         self, task: int, processor: int, detail: Mapping[str, Any], machines: Machines
     ) -> float | None:
@@ -86,6 +108,7 @@ class Estimating:
         seconds = detail.get("seconds")
         if not isinstance(seconds, int | float) or not math.isfinite(seconds):
             return None
+        self._observed += 1
         machine, size = machines.machine(processor), self._input_bytes(task)
         self.history.observe(self.categories[task], machine, float(seconds), size)
         record = TaskRecord(

@@ -109,6 +109,7 @@ class Session:
             perform(self.progress, self.machines, commands)
             for event in events:
                 self.note(event)
+            self._learn()
             self._prepare()
             self.listener.happened(self, events)
             self.estimating.learner.flush()
@@ -158,6 +159,13 @@ class Session:
         name = self.coordinator.workflow.task_names[task]
         reason = str(detail.get("reason", "it failed"))
         self.failures[task] = Failure(name, reason, detail.get("log"), str(detail.get("tail", "")))
+
+    def _learn(self) -> None:
+        """Tell the coordinator what the run has taught so far, if that changes much."""
+        platform = self.coordinator.platform
+        estimates = self.estimating.revised(platform, self.machines)
+        if estimates is not None:
+            self.progress.hear(NewEstimates(self.clock(), estimates, platform))
 
     def _prepare(self) -> None:
         """Tell the machines what comes next, where that has changed."""
