@@ -68,7 +68,7 @@ def simulate(
 
 def run(
     work: Workflow | Flow | Source,
-    on: Any = "local",
+    on: Any = None,
     strategy: str = "auto",
     *,
     dir: str | PathLike[str] = ".",
@@ -84,8 +84,9 @@ def run(
 ) -> Outcome:
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
-    `on` is `local`, `local:4`, `dask://host:port` or a Client of Dask. Files are read and written
-    in `dir`, where `.weft/runs` keeps the run's journal; `resume` names a run there to go on with.
+    `on` is `local` (the default), `local:4`, `dask://host:port` or a Client of Dask. Files are read
+    and written in `dir`, where `.weft/runs` keeps the run's journal. `resume` names a run there to
+    go on with, as it was asked for then, and there too unless `on` is given.
     A run that fails does not raise: look at `.status` and `.failures`.
     """
     from weft import live
@@ -107,7 +108,7 @@ def run(
         home = RunHome.find(directory, resume)
         return live.resume(home, workflow, calls, listener=listener, fetch=fetch, on=on)
     options = live.Options(
-        on=on,
+        on="local" if on is None else on,
         strategy=strategy,
         directory=directory,
         shared=shared,

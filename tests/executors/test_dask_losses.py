@@ -83,7 +83,7 @@ def test_join_loss_and_real_transfers(processes: Processes, home: Path, tmp_path
         processes.kill("b")
         gone, lost = take(executor), take(executor)
         assert (gone.kind, gone.which) == (EventKind.GONE, 1)
-        assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 1 * 2 + 0)
+        assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 0 * 2 + 1)
         finish(executor, 3, 2, 0)  # the large one was really there
         finish(executor, 4, 1, 0)
         finish(executor, 5, 3, 0)

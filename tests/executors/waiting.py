@@ -46,3 +46,9 @@ def ended(fd: int) -> bool:
         if not os.read(fd, 100):
             return True
     return False
+
+
+def children() -> set[str]:
+    """The processes that this one has begun, ended ones included."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {pid for listed in lists for pid in listed.read_text().split()}

@@ -88,7 +88,6 @@ ILLEGAL = [
     Event(EventKind.BANDWIDTH, 1, 3.0, np.inf),
     Event(EventKind.BANDWIDTH, 1, 3.0, -1.0),
     Event(EventKind.ITEM_LOST, 2, 3.0),  # there is only one item on two hosts
-    Event(EventKind.ITEM_LOST, 1, 3.0),  # it is still on its way there
     Event(EventKind.PAUSED, 0, 3.0, 0.5),
     Event(EventKind.GONE, 1, 1.9),  # before the last event
     Event(EventKind.GONE, 1, np.nan),
@@ -289,7 +288,10 @@ class Machine(RuleBasedStateMachine):
     def lose(self, number: int, later: float) -> None:
         here = self.coordinator.board.held == b.HERE
         if here.any():
-            self.happen(EventKind.ITEM_LOST, self.pick(here, number), later)
+            board = self.coordinator.board
+            item, host = divmod(self.pick(here, number), board.n_hosts)
+            which = host * len(board.item_producer) + item
+            self.happen(EventKind.ITEM_LOST, which, later)
 
     @rule(value=st.sampled_from([0.0, 0.0, 1.0]), later=times)
     def pause(self, value: float, later: float) -> None:

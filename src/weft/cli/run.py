@@ -72,7 +72,7 @@ def run(
     Each task runs in a directory of its own with its inputs; its outputs appear in `--dir` when it
     has succeeded. Ctrl-C once finishes what runs and stops, twice stops at once; either way, and
     after a crash, `weft resume last` goes on. The exit code is 0 if all is done, 1 if tasks
-    failed, 130 if it was stopped, 2 if it could not begin.
+    failed, 130 if it was stopped, 2 if it could not begin or go on.
 
     Example: `weft run pipeline.yaml --on local:4 --retries 1`
     """

@@ -72,6 +72,7 @@ class Coordinator:
         self.asked: Replan | None = None
         self.evaluations: list[Evaluation] = []
         self._situation: Situation | None = None
+        self._left_over = False
 
     @property
     def n_done(self) -> int:
@@ -197,6 +198,9 @@ class Coordinator:
             self.asked = None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
+        if self._left_over and change is None:
+            self.asked = Replan(self.version, self.now, STRANDED)
+            return self.asked
         while late >= 0 or change is not None:
             if change is not None and self.stranded():
                 if self.board.present.any():
@@ -228,7 +232,7 @@ class Coordinator:
         asked = self.asked
         if asked is None or new.version != self.version or self.policy is None:
             return -1
-        self.asked = None
+        self.asked, self._left_over = None, False
         self._rested = self.now + self.rest * new.seconds
         forced = self.plan is None or asked.reason == STRANDED
         taken = forced or self.policy.accept(new.schedule, self.plan, self.situation())  # type: ignore[arg-type]
@@ -250,6 +254,8 @@ class Coordinator:
         self._call(install_plan, schedule.processor, queue, pointers[:-1], pointers[1:])
         self.plan = schedule
         self.version += 1
+        # what was lost under a task that migrates is no part of the plan
+        self._left_over = self.stranded() and bool(board.present.any())
 
     def make_room(self) -> Board:
         """The board for an event to come, its logs long enough for whatever that can bring."""
@@ -311,7 +317,7 @@ class Coordinator:
             case EventKind.BANDWIDTH:
                 legal = 0 <= which < board.n_hosts**2 and 0 <= event.value < np.inf
             case EventKind.ITEM_LOST:
-                legal = 0 <= which < len(board.held) and board.held[which] == b.HERE
+                legal = 0 <= which < len(board.held)
             case EventKind.PAUSED:
                 legal = event.value in (0.0, 1.0)
         if not legal:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import WeftError
 from weft.executors.dask_cluster import Cluster
 from weft.executors.dask_items import Items, Result
-from weft.executors.dask_jobs import Jobs
+from weft.executors.dask_jobs import Jobs, dumps
 from weft.executors.dask_outcomes import cut_short, failed, finished, since
 from weft.executors.dask_submissions import Submission, Submissions
 from weft.executors.dask_transfers import Transfers
+from weft.executors.processes import kill_left_behind
 from weft.executors.results import load_result
 from weft.model import Platform, Workflow
 from weft.model.call import Call
@@ -219,13 +220,16 @@ class DaskExecutor:
             self._finished(given)
         elif self._jobs.is_product(given.task) or self._jobs.product_files(given.task):
             self._bring_home(given)
+        elif self._items.keep_results and self._jobs.calls is not None:
+            self._bring_home(given, dumps)
         else:
             self._finished(given)
 
-    def _bring_home(self, given: Submission) -> None:
+    def _bring_home(self, given: Submission, packed: Callable[[Any], bytes] | None = None) -> None:
         async def bring() -> None:
             try:
                 content = await self._cluster.client.gather(given.future)
+                content = content if packed is None else packed(content)
                 await asyncio.to_thread(self._jobs.keep, given.task, content)
                 self._inbox.put((given, None))
             except WeftError as error:  # it cannot be written here, and trying again is no help
@@ -285,9 +289,9 @@ class DaskExecutor:
 
     def _lost(self, task: int) -> list[Event]:
         """A result is nowhere: where the run believes it to be, it is lost."""
-        hosts, n = sorted(self._items.forget(task)), self.platform.n_hosts
+        hosts, n = sorted(self._items.forget(task)), self._jobs.workflow.n_items
         made = [i for i in self._jobs.made(task) if self._jobs.is_read(i)]
-        return [Event(EventKind.ITEM_LOST, i * n + h, 0.0) for i in made for h in hosts]
+        return [Event(EventKind.ITEM_LOST, h * n + i, 0.0) for i in made for h in hosts]
 
     def _look(self) -> None:
         """Whether the scheduler is there, and what it has given up without a word from a worker."""
@@ -317,6 +321,8 @@ class DaskExecutor:
         """What happened since the journal ended: what was only in memory is lost."""
         if not (self._resumed or running or held):
             return []
+        if self._jobs.calls is None:  # commands whose coordinator is dead must not publish later
+            self._cluster.client.run(kill_left_behind, str(self._jobs.home))
         return since(self._cluster, self._jobs, running, held, self._clock())
 
     def result(self, task: int) -> Any:

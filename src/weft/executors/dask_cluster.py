@@ -20,7 +20,7 @@ from weft.errors import InputError, WeftError
 from weft.executors.dask_tasks import Reporter, stop_commands, tell_workers
 from weft.model.platform import Link, Platform, Processor
 
-LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s; the history learns better
+LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s
 SHARED = "shared"
 Worker = tuple[Any, int, str]  # name, threads, host
 
@@ -101,7 +101,7 @@ class Cluster:
         if self.client.status != "running":
             raise WeftError(
                 f"lost the Dask scheduler at {self.address}; finished work that is on disk is "
-                "kept: start it again and `weft resume`"
+                "kept: start it again, and `weft resume` the run"
             )
 
     def later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

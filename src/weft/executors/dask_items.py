@@ -46,7 +46,8 @@ class Items:
         """A task has ended well: its inputs may have had their last reader."""
         self.forget(task)
         self.claims[task] = {host}
-        if self._is_wanted(task):
+        if self._is_wanted(task) or (task in self.done and not self._is_elsewhere(task)):
+            # made again: whoever needs it will start again, too
             self.results[task] = result
             self._task_of[result.key] = task
         else:
@@ -60,9 +61,11 @@ class Items:
                 self._let_go(producer)
 
     def _is_wanted(self, task: int) -> bool:
-        if self.jobs.is_shared or self.jobs.is_product(task):
-            return False
-        return self._unread[task] > 0 or self.keep_results
+        return not self._is_elsewhere(task) and (self._unread[task] > 0 or self.keep_results)
+
+    def _is_elsewhere(self, task: int) -> bool:
+        """Whether the result need not be in memory: it is on disk."""
+        return self.jobs.is_shared or self.jobs.is_product(task)
 
     def task_of(self, key: str) -> int | None:
         """The task whose result this is."""

@@ -118,13 +118,13 @@ class Jobs:
             return run_shell, [self._command(task, attempt), self.carried]
         call = self.calls[task]
         content = (call.args, dict(call.kwargs), self.inputs[task])
-        return run_call, [self._pickled(call.function), _dumps(content), self.is_product(task)]
+        return run_call, [self._pickled(call.function), dumps(content), self.is_product(task)]
 
     def _pickled(self, function: Callable[..., Any]) -> bytes:
         """Functions are pickled once; they are kept, so that their ids stay their own."""
         known = self._functions.get(id(function))
         if known is None:
-            known = self._functions[id(function)] = (function, _dumps(function))
+            known = self._functions[id(function)] = (function, dumps(function))
         return known[1]
 
     def _command(self, task: int, attempt: int) -> CommandJob:
@@ -198,16 +198,21 @@ class Jobs:
     def _keep_result(self, path: str, content: bytes) -> None:
         """As write_bytes does; but there may be very many, and nobody else writes here."""
         try:
-            with open(path + ".tmp", "wb", buffering=0) as file:
+            with open(path + ".tmp", "wb", buffering=0, opener=_private) as file:
                 file.write(content)
             os.replace(path + ".tmp", path)
         except OSError as error:
             raise InputError(f"cannot write it: {error.strerror}", source=path) from None
 
 
-def _dumps(value: Any) -> bytes:
+def dumps(value: Any) -> bytes:
+    """Pickled, functions of scripts and closures too."""
     try:
         content: bytes = cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     except Exception as error:
         raise InputError(f"a function or an argument cannot be pickled: {error}") from None
     return content
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

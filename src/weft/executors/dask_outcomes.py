@@ -53,8 +53,8 @@ def since(
     events = [Event(EventKind.JOINED, p, now) for p, there in enumerate(here) if there]
     events += [replace(_end_of(jobs, start), time=now) for start in running]
     events += [Event(EventKind.GONE, p, now) for p, there in enumerate(here) if not there]
-    n = cluster.platform.n_hosts
-    lost = [item * n + host for item, host in held if not jobs.is_on_disk(item)]
+    n = jobs.workflow.n_items
+    lost = [host * n + item for item, host in held if not jobs.is_on_disk(item)]
     return events + [Event(EventKind.ITEM_LOST, which, now) for which in lost]
 
 

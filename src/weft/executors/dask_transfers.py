@@ -28,9 +28,9 @@ class Transfers:
             return [Event(EventKind.ITEM_ARRIVED, command.transfer, 0.0)]
         result = self._items.results.get(producer)
         if result is None:
-            n = self._cluster.platform.n_hosts
+            n = self._jobs.workflow.n_items
             hosts = sorted(self._items.forget(producer) | {command.source})
-            return [Event(EventKind.ITEM_LOST, command.item * n + h, 0.0) for h in hosts]
+            return [Event(EventKind.ITEM_LOST, h * n + command.item, 0.0) for h in hosts]
         if result.bytes < BIG:
             self._items.claims[producer].add(command.target)
             return [Event(EventKind.ITEM_ARRIVED, command.transfer, 0.0)]

@@ -55,11 +55,12 @@ class LocalExecutor:
         timeout: float | None = None,
         anywhere: bool = False,
         keep_scratch: bool = False,
+        known: Platform | None = None,
     ) -> None:
         if calls is None:
             check_paths(workflow, anywhere)
-        self.platform = _platform(processors)
-        self._clock = clock
+        self.platform, self._usable = _platform(processors, known)
+        self._clock, self._n_items, self._known = clock, workflow.n_items, known is not None
         self._jobs = Jobs(workflow, dir, home, calls, timeout, anywhere, keep_scratch)
         self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._open: dict[int, Stop] = {}
@@ -68,7 +69,7 @@ class LocalExecutor:
 
     def machine(self, processor: int) -> str:
         """The name of this machine: its processors are all alike."""
-        return self.platform.host_names[0]
+        return socket.gethostname()
 
     def perform(self, command: Command) -> None:
         """Begin to do what the coordinator asks for."""
@@ -117,11 +118,14 @@ class LocalExecutor:
         kill_left_behind(self._jobs.home)
         ends = self._jobs.interrupted(running)
         self._jobs.clear()
-        now, hosts = self._clock(), self.platform.n_hosts
-        lost = [item * hosts + host for item, host in held if not self._jobs.is_there(item)]
+        now, n = self._clock(), self._n_items
+        lost = [host * n + item for item, host in held if not self._jobs.is_there(item)]
+        processors = range(self.platform.n_processors if self._known else 0)
         return [
+            *(Event(EventKind.JOINED, p, now) for p in processors if p < self._usable),
             *(_event(s.attempt, news, now) for s, news in zip(running, ends, strict=True)),
             *(Event(EventKind.ITEM_LOST, which, now) for which in lost),
+            *(Event(EventKind.GONE, p, now) for p in processors if p >= self._usable),
         ]
 
     def result(self, task: int) -> Any:
@@ -179,12 +183,21 @@ def _event(attempt: int, news: News, now: float) -> Event:
     return Event(kind, attempt, now, value, detail)
 
 
-def _platform(processors: int | None) -> Platform:
-    n = available_processors() if processors is None else processors
+def _platform(processors: int | None, known: Platform | None) -> tuple[Platform, int]:
+    """The processors that are known, and those that are new; how many of them may be used."""
+    n = processors
+    if n is None:
+        n = available_processors() if known is None else known.n_processors
     if n < 1:
         raise InputError(f"a machine has at least 1 processor, not {n}")
-    host = socket.gethostname()
-    return Platform.build([Processor(f"local-{k}", host=host) for k in range(1, n + 1)])
+    if known is not None and n <= known.n_processors:
+        return known, n
+    host, old = socket.gethostname(), list[Processor]()
+    if known is not None:
+        hosts = [known.host_names[h] for h in known.host.tolist()]
+        old = [Processor(p, h) for p, h in zip(known.processor_names, hosts, strict=True)]
+    new = [Processor(f"local-{k}", host=host) for k in range(len(old) + 1, n + 1)]
+    return Platform.build([*old, *new]), n
 
 
 def available_processors() -> int:

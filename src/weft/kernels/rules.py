@@ -59,7 +59,7 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
     """One event; returns a task that wants to start late (or -1), and whether machines changed.
 
     `which` is an attempt, a transfer, a processor, a link (from * hosts + to) or an item on a host
-    (item * hosts + host).
+    (host * items + item).
     """
     board.clock[0] = time
     if kind == TASK_FINISHED:
@@ -80,12 +80,16 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
         end_attempt(board, which, FAILED)
         if value == FOR_GOOD:
             give_up(board, board.attempt_task[which])
+        make_good(board)  # an input may have been lost while it ran
     elif kind == JOINED:
         board.present[which] = True
     elif kind == GONE:
         processor_gone(board, which, value)
     elif kind == ITEM_LOST:
-        item_lost(board, which // board.n_hosts, which % board.n_hosts)
+        n = len(board.item_producer)
+        if board.held[(which % n) * board.n_hosts + which // n] != HERE:
+            return -1, False  # that is known
+        item_lost(board, which % n, which // n)
     if board.just_in_time:
         stand_in_line(board)
         hand_out(board)
@@ -276,10 +280,12 @@ def processor_gone(board: Board, p: int, value: float) -> None:
         end_attempt(board, attempt, FAILED)
         if value == FOR_GOOD:
             give_up(board, board.attempt_task[attempt])
+    last = True
     for other in range(board.n_processors):
         if board.present[other] and board.host[other] == board.host[p]:
-            return
-    host_gone(board, board.host[p])
+            last = False
+    if last:
+        host_gone(board, board.host[p])
     make_good(board)
 
 
@@ -312,12 +318,23 @@ def install_plan(
         board.queue_end[p] = queue_end[p]
     for k in range(len(queue)):
         board.queue[k] = queue[k]
+    migrated = False
+    for p in range(board.n_processors):
+        attempt = board.running[p]
+        if attempt >= 0 and on[board.attempt_task[attempt]] != p:
+            cancel(board, board.attempt_task[attempt])
+            migrated = True
+    if migrated:
+        rewind_lost(board)  # an input may have been lost while it ran: the plan knows nothing of it
     for k in range(board.n_tasks):
         task = board.order[k]
-        if board.status[task] == RUNNING and board.attempt_on[board.attempt[task]] != on[task]:
-            cancel(board, task)  # it migrates
         if board.status[task] == WAITING:
-            board.on[task] = on[task]
+            board.on[task] = -1
+    for k in range(len(queue)):
+        board.on[queue[k]] = on[queue[k]]
+    for k in range(board.n_tasks):
+        task = board.order[k]
+        if board.status[task] == WAITING and board.on[task] >= 0:
             gather(board, task)
 
 

@@ -35,16 +35,16 @@ def open_machines(
     if isinstance(on, str) and not on.startswith("dask://"):
         from weft.executors.local import LocalExecutor
 
-        processors = _processors(on) if platform is None else platform.n_processors
         return LocalExecutor(
             workflow,
-            processors,
+            _processors(on),
             data,
             home.path,
             clock,
             calls,
             options.timeout,
             anywhere=options.absolute,
+            known=platform,
         )
     try:
         from weft.executors.dask import DaskExecutor

@@ -38,7 +38,7 @@ class Replayed:
 
     def run(self) -> Run:
         """The record of the run as far as it came."""
-        return live_record(self.progress, self.header.strategy)
+        return live_record(self.progress, self.header.strategy, self.header.platform.n_processors)
 
 
 def replay(contents: Contents, directory: Path) -> Replayed:
@@ -88,8 +88,13 @@ def _performed(commands: list[Command]) -> list[Command]:
     return [command for command in commands if not isinstance(command, Replan)]
 
 
-def live_record(progress: Progress, strategy: str) -> Run:
+def live_record(progress: Progress, strategy: str, known: int) -> Run:
     """The record of a real run: what happened to the machines is among the events."""
     events = progress.events or []
     changes = [event for event in events if event.kind in CHANGES]
-    return replace(record(progress, strategy, changes), real=True)
+    run = record(progress, strategy, changes)
+    joins = run.platform.joins.copy()
+    for event in reversed(changes):
+        if event.kind == EventKind.JOINED and event.which >= known:
+            joins[event.which] = event.time  # processors found later were not there before
+    return replace(run, real=True, platform=replace(run.platform, joins=joins))

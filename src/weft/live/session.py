@@ -15,7 +15,9 @@ from weft.live.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
 from weft.live.recorder import JournalRecorder
 from weft.live.replay import live_record
 from weft.model.events import (
+    CancelTask,
     Command,
+    DropTransfer,
     Event,
     EventKind,
     NewEstimates,
@@ -26,6 +28,7 @@ from weft.wiring import Progress, perform, stuck
 if TYPE_CHECKING:
     from weft.contracts import Machines
 
+UNDONE = (CancelTask, DropTransfer)
 BATCH = 512  # events that are heard before anything is done about them
 
 
@@ -126,7 +129,9 @@ class Session:
         while event is not None:
             commands += self.hear(event)
             events.append(event)
-            event = self.machines.next_event(wait=False) if len(events) < BATCH else None
+            # what is cancelled or dropped must be so before more is heard of it
+            more = len(events) < BATCH and not any(isinstance(c, UNDONE) for c in commands)
+            event = self.machines.next_event(wait=False) if more else None
         return commands, events
 
     def hear(self, event: Event) -> list[Command]:
@@ -190,7 +195,7 @@ class Session:
             id=self.header.id,
             home=self.recorder.journal.path.parent,
             status=status,
-            run=live_record(self.progress, self.header.strategy),
+            run=live_record(self.progress, self.header.strategy, self.header.platform.n_processors),
             failures=tuple(self.failures[t] for t in given_up if t in self.failures),
             not_done=tuple(wf.task_names[t] for t in undone),
             warnings=tuple(self.warnings),

@@ -41,7 +41,11 @@ class Clock:
     """The run's time: it goes on from where the journal ended, and stands still in between."""
 
     def __init__(self, begun: float = 0.0) -> None:
-        self.origin = time.monotonic() - begun
+        self.set(begun)
+
+    def set(self, now: float) -> None:
+        """Let it be this time now."""
+        self.origin = time.monotonic() - now
 
     def __call__(self) -> float:
         """Seconds of the run's time."""
@@ -59,7 +63,7 @@ def start(
     """A new run. `fetch` finds the result of a function; without it a run has only files."""
     check_on(options.on)
     if options.strategy != AUTO:
-        registry.strategy(options.strategy)
+        _check_strategy(options.strategy)
     _check_work(workflow, calls, options)
     listener = listener or Silent()
     with ExitStack() as stack:
@@ -99,6 +103,8 @@ def start(
         recorder = JournalRecorder(journal)
         progress = Progress(coordinator, planner, recorder, events=[])
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
+        _warn_of_limits(session, calls)
+        clock.set(0.0)
         return _sit(session, lambda: progress.settled(coordinator.begin()), fetch)
 
 
@@ -155,11 +161,21 @@ def _take_up(session: Session) -> list[Command]:
     if coordinator.asked is not None and board.present.any():
         commands += session.progress.settled([coordinator.asked])
     for event in session.machines.recover(running, held):
-        commands += session.hear(event)
-        session.note(event)
+        if not _is_known(coordinator, event):
+            commands += session.hear(event)
+            session.note(event)
     if board.counts[b.HELD_BACK] or coordinator.given_up:
         commands += session.hear(Event(EventKind.PAUSED, 0, session.clock(), 0.0))
     return _sends(coordinator, commands) + commands
+
+
+def _is_known(coordinator: Coordinator, event: Event) -> bool:
+    """Whether a processor that is said to come or go is known to be there or away."""
+    if event.kind not in (EventKind.JOINED, EventKind.GONE):
+        return False
+    present = coordinator.board.present
+    there = event.which < len(present) and bool(present[event.which])
+    return there == (event.kind == EventKind.JOINED)
 
 
 def _sends(coordinator: Coordinator, commands: list[Command]) -> list[Command]:
@@ -202,6 +218,20 @@ def _sit(
 def _last_time(contents: Contents, coordinator: Coordinator) -> float:
     times = [entry["time"] for entry in contents.entries if "time" in entry]
     return max(coordinator.now, *(float(t) for t in times), 0.0)
+
+
+def _check_strategy(spec: str) -> None:
+    policy, _ = registry.strategy(spec)
+    if policy.name == "ideal":
+        raise InputError("`ideal` knows what tasks will really take: only a simulation can do that")
+
+
+def _warn_of_limits(session: Session, calls: Sequence[Call] | None) -> None:
+    """Say what these machines cannot do, before people count on it."""
+    wf, options = session.header.workflow, session.header.options
+    timed = options.timeout is not None or any(s.timeout is not None for s in wf.specs.values())
+    if calls is not None and timed and not options.place.startswith("local"):
+        session.warn("time-outs of functions are not kept on Dask: a thread cannot be stopped")
 
 
 def _check_work(workflow: Workflow, calls: Sequence[Call] | None, options: Options) -> None:

@@ -59,6 +59,6 @@ def check_same(journalled: Workflow, given: Workflow, run: str) -> None:
     raise InputError(
         f"the workflow has changed since run {run} began ("
         + ("; ".join(parts) or "its edges, files, order or name differ")
-        + "): undo the change, go on with the workflow as it was (`weft resume --as-started`), "
-        "or begin a new run (`weft run`)"
+        + "): undo the change, go on with the workflow as it was "
+        f"(`weft resume {run} --as-started`), or begin a new run (`weft run`)"
     )

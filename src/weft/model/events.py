@@ -33,7 +33,7 @@ OWN_FAULT, NO_FAULT = 0.0, 1.0  # the values of TASK_FAILED; only the first coun
 class Event:
     """Something happened: to an attempt, a transfer, a processor, a link or an item.
 
-    A link is from x hosts + to, an item on a host item x hosts + host.
+    A link is from x hosts + to. An item on a host is host x items + item: hosts may be added.
     """
 
     kind: EventKind

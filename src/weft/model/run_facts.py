@@ -121,7 +121,12 @@ class Facts:
         self.hosts, self.host_up = _turns(host_turns)
         self.gone, _ = _turns([t for t in turns if not t[2]])
         self.losses, _ = _turns([t for t in host_turns if not t[2] and t[1] > -np.inf])
-        items = [(e.which, e.time) for e in self.run.changes if e.kind == EventKind.ITEM_LOST]
+        n, hosts = self.wf.n_items, self.pf.n_hosts
+        items = [
+            ((e.which % n) * hosts + e.which // n, e.time)
+            for e in self.run.changes
+            if e.kind == EventKind.ITEM_LOST
+        ]
         self.item_losses, _ = _turns([(*item, False) for item in items])
         lost_at = [t[1] for t in host_turns if not t[2] and t[1] > -np.inf]
         lost_at += [time for _, time in items]

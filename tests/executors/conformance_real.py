@@ -1,0 +1,248 @@
+"""The part of the conformance suite for real machines: posts, closing, recovery and losses."""
+
+from __future__ import annotations
+
+import threading
+
+from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead, until
+from executors.conformance import ALSO_WAITS, WAITS, A, B, Entry, Open, check_results, conformance
+from executors.sites import Site, wait_queued
+from executors.works import Work
+from weft.model.events import NO_FAULT, Event, EventKind, StartTask
+
+CHECKS: list[Entry] = []
+
+
+@conformance("real", to=CHECKS)
+def posted_events_come_out(site: Site, open: Open) -> None:
+    """From another thread too, while something runs, each with the time at which it is read."""
+    with open([WAITS]) as bench:
+        attempt = bench.start(0, 0)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        posted = [Event(EventKind.PAUSED, k, -1.0, 1.0) for k in range(3)]
+        thread = threading.Thread(target=lambda: list(map(bench.watched.post, posted)))
+        thread.start()
+        for k in range(3):
+            [event] = bench.expect(EventKind.PAUSED, k)
+            assert 0 < event.time <= bench.clock()
+            assert event.value == 1.0
+        thread.join()
+        bench.open_gate()
+        bench.expect(FINISHED, attempt)
+        bench.silent()
+
+
+def threads() -> set[threading.Thread]:
+    """Those that weft or a client of Dask would have left."""
+    names = ("weft-", "IO loop", "Timer")
+    return {t for t in threading.enumerate() if t.name.startswith(names)}
+
+
+@conformance("real", to=CHECKS)
+def closed_in_any_state(site: Site, open: Open) -> None:
+    """Idle, used, running, prepared, or with ends that nobody has taken; and twice."""
+    for state in ("idle", "used", "running", "prepared", "untaken"):
+        with open([WAITS, A, B]) as bench:
+            before = threads()  # those of the executor are among them if it has made them already
+            processes: dict[str, list[int]] = {}
+            if state != "idle":
+                bench.expect(FINISHED, bench.start(1, 0))
+            if state == "running":
+                bench.start(0, 0)
+            elif state == "prepared":
+                bench.prepare(0, 0, 2)
+            elif state == "untaken":
+                bench.start(2, 1)
+            assert bench.watched.next_event(wait=False) is None or state == "untaken"
+            if state == "running" or (state == "prepared" and "ahead" in site.has):
+                processes = bench.begun()
+            if state == "untaken":
+                wait_queued(site, bench)
+            if "stops" not in site.has:
+                bench.open_gate()
+            bench.watched.close()
+            bench.watched.close()
+            if "stops" in site.has:
+                assert all(dead(pid) for pids in processes.values() for pid in pids)
+                assert not bench.is_published(0)
+            until(lambda: not (threads() - before), "no thread is left")  # noqa: B023
+
+
+@conformance("real", to=CHECKS)
+def recovered(site: Site, open: Open) -> None:
+    """Attempts get an end, missing items are lost, and the run goes on."""
+    works = [A, Work("B", (0,)), WAITS, Work("E", (0, 1)), Work("P")]
+    with open(works) as bench:
+        for task in (0, 1, 4):
+            bench.expect(FINISHED, bench.start(task, 0))
+        attempt = bench.start(2, 1)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        begun = bench.attempts
+        if "stops" not in site.has:
+            bench.open_gate(1)
+    with open(works, again=True) as bench:
+        bench.attempts = begun
+        events = bench.watched.recover([StartTask(attempt, 2, 1, 0.0)], [(0, 0), (1, 0), (4, 0)])
+        ends = [e for e in events if e.kind in (FINISHED, FAILED)]
+        assert [(e.kind, e.value) for e in ends] == [(FAILED, NO_FAULT)]
+        n = bench.workflow.n_items
+        lost = sorted(e.which % n for e in events if e.kind == EventKind.ITEM_LOST)
+        # what is on disk is there, what was only in the memory of workers is not
+        assert lost == ([] if "keeps" in site.has else [0, 1])
+        for task in lost:
+            bench.expect(FINISHED, bench.start(task, 0))
+        again = bench.start(2, 1)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        bench.open_gate()
+        bench.expect(FINISHED, again)
+        bench.expect(FINISHED, bench.start(3, 0))
+        bench.silent()
+        check_results(site, bench, 2, 3, 4)
+
+
+@conformance("real", to=CHECKS)
+def recovered_without_its_files(site: Site, open: Open) -> None:
+    """What was deleted meanwhile is lost, what was not is not; an end that nobody took counts."""
+    works = [A, B, Work("C")]
+    with open(works) as bench:
+        for task in (0, 1):
+            bench.expect(FINISHED, bench.start(task, 0))
+        attempt = bench.start(2, 0)
+        if bench.watched.next_event(wait=False) is None:
+            wait_queued(site, bench)
+            if "keeps" in site.has:
+                until(lambda: bench.is_published(2), "its outputs are published")
+        _remove(bench, 0)
+    with open(works, again=True) as bench:
+        events = bench.watched.recover([StartTask(attempt, 2, 0, 0.0)], [(0, 0), (1, 0)])
+        lost = [e.which for e in events if e.kind == EventKind.ITEM_LOST]
+        assert lost == [0]
+        bench.attempts = 3
+        [end] = [e for e in events if e.kind in (FINISHED, FAILED)]
+        if "keeps" in site.has:
+            assert end.kind == FINISHED, end
+        if end.kind == FAILED:
+            bench.expect(FINISHED, bench.start(2, 1))
+        bench.expect(FINISHED, bench.start(0, 0))
+        check_results(site, bench, 0, 1, 2)
+
+
+def _remove(bench: Bench, task: int) -> None:
+    file = bench.home / "results" / f"{task}.pkl" if bench.functions else None
+    (file or bench.dir / bench.works[task].file).unlink()
+
+
+def kill(bench: Bench, processor: int) -> None:
+    """Kill the worker of a processor."""
+    assert bench.cluster is not None
+    bench.cluster.kill(bench.watched.platform.processor_names[processor])
+
+
+@conformance("dask", to=CHECKS)
+def lost_while_running(site: Site, open: Open) -> None:
+    """A worker dies under a task: no word of the attempt; a new worker does it instead."""
+    with open([WAITS, A, ALSO_WAITS, Work("R", (1,))]) as bench:
+        bench.expect(FINISHED, bench.start(1, 1))
+        bench.start(0, 0)
+        stays = bench.start(2, 1)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun(2)
+        kill(bench, 0)
+        bench.expect(EventKind.GONE, 0)
+        hosts = bench.watched.platform.n_hosts
+        assert bench.cluster is not None
+        name = bench.cluster.add()
+        bench.expect(EventKind.JOINED, 2)
+        assert bench.watched.platform.processor_names[2] == name
+        grown = bench.watched.platform.n_hosts - hosts
+        assert grown == (0 if "shared" in site.has else 1)  # a directory that all see is one host
+        bench.bring(1, 1, 2)
+        bench.expect(FINISHED, bench.start(3, 2))
+        again = bench.start(0, 2)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        bench.open_gate()
+        bench.expect(FINISHED, again, stays)
+        bench.silent()
+        check_results(site, bench, 0, 2, 3)
+
+
+@conformance("dask", to=CHECKS)
+def lost_with_an_end_untaken(site: Site, open: Open) -> None:
+    """Whatever was heard before, after its going there is no word of an attempt."""
+    with open([A, B, Work("R", (0, 1))]) as bench:
+        bench.start(0, 0)
+        if bench.watched.next_event(wait=False) is None:
+            wait_queued(site, bench)
+        kill(bench, 0)
+        bench.expect_loss(0)
+        assert bench.watched.next_event(wait=False) is None
+        for task in (0, 1, 2):
+            bench.expect(FINISHED, bench.start(task, 1))
+        bench.silent()
+        check_results(site, bench, 2)
+
+
+@conformance("dask", to=CHECKS)
+def lost_with_what_it_held(site: Site, open: Open) -> None:
+    """Big and small results die with a worker, moved or not; what reads them gets an end."""
+    works = [Work("A", big=True), B, Work("W", (0, 1), waits=True), Work("R", (0, 1))]
+    with open(works) as bench:
+        bench.expect(FINISHED, bench.start(0, 0))
+        bench.expect(FINISHED, bench.start(1, 0))
+        bench.expect(ARRIVED, bench.send(0, 0, 1), bench.send(1, 0, 1))
+        reader = bench.start(2, 1)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        bench.send(0, 0, 1)  # there already, so it arrives at once or never
+        kill(bench, 0)
+        told = bench.expect_loss(0)
+        bench.open_gate()
+        while reader in bench.watched.running:
+            event = bench.watched.next_event()
+            assert event is not None
+            told.append(event)
+        [end] = [e for e in told if e.kind in (FINISHED, FAILED)]
+        assert end.which == reader
+        assert end.kind == FINISHED or end.value == NO_FAULT
+        for task in (0, 1, 3) if end.kind == FINISHED else (0, 1, 2, 3):
+            bench.expect(FINISHED, bench.start(task, 1))
+        bench.silent()
+        check_results(site, bench, 2, 3)
+
+
+@conformance("dask", to=CHECKS)
+def lost_in_the_middle_of_a_transfer(site: Site, open: Open) -> None:
+    """From either end; it arrives before that or never, and can be made and sent again."""
+    for dies in (0, 1):
+        with open([Work("A", big=True), Work("R", (0,))]) as bench:
+            bench.expect(FINISHED, bench.start(0, 0))
+            bench.send(0, 0, 1)
+            assert bench.watched.next_event(wait=False) is None or not bench.watched.moving
+            kill(bench, dies)
+            bench.expect_loss(dies)
+            left = 1 - dies
+            bench.expect(FINISHED, bench.start(0, left))
+            bench.expect(FINISHED, bench.start(1, left))
+            bench.silent()
+            check_results(site, bench, 1)
+
+
+@conformance("dask", to=CHECKS)
+def nothing_is_left_on_the_cluster(site: Site, open: Open) -> None:
+    """Not a task, not a plugin, whatever state it was closed in."""
+    with open([A, WAITS, B, Work("R", (0,))]) as bench:
+        bench.expect(FINISHED, bench.start(0, 0))
+        bench.prepare(0, 2, 3)
+        bench.start(1, 1)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        bench.watched.close()
+        bench.open_gate()
+        cluster = bench.cluster
+        assert cluster is not None
+        until(lambda: not cluster.keys(), "no task is left")
+        until(lambda: not cluster.plugins(), "no plugin is left")
