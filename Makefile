@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install dev demo test check bench system clean
+.PHONY: install dev demo test chaos check bench system clean
 
 install: $(VENV)/installed
 dev: $(VENV)/installed-dev
@@ -29,6 +29,12 @@ demo: install
 
 test: dev system
 	$(BIN)/python -m pytest
+
+# The tests that kill coordinators, workers and disks, with as many repetitions as WEFT_CHAOS says:
+# with 50, the coordinator is killed up to 90 times in the middle of runs of 200 tasks.
+WEFT_CHAOS ?= 50
+chaos: dev
+	WEFT_CHAOS=$(WEFT_CHAOS) $(BIN)/python -m pytest tests/chaos
 
 check: dev
 	$(BIN)/ruff check .

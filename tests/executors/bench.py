@@ -15,6 +15,7 @@ from executors.cluster import Cluster
 from executors.works import BEGUN, GATE, GIVEN, Work, call, command
 from weft.model import Call, Item, Platform, Ref, TaskSpec, Workflow
 from weft.model.events import (
+    MACHINE_LOST,
     NO_FAULT,
     OWN_FAULT,
     CancelTask,
@@ -153,7 +154,7 @@ class Watched:
             assert detail["seconds"] >= 0
             assert all(size >= 0 for size in detail["sizes"].values())
         else:
-            assert event.value in (OWN_FAULT, NO_FAULT)
+            assert event.value in (OWN_FAULT, NO_FAULT, MACHINE_LOST)
             assert detail["reason"]
             assert {"exit", "log", "tail", "seconds"} <= set(detail)
 

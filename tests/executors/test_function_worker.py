@@ -20,7 +20,7 @@ from executors.waiting import LIMIT
 from weft.errors import WeftError
 from weft.executors.processes import wait_readable
 from weft.model import Call, Ref
-from weft.model.events import NO_FAULT, EventKind
+from weft.model.events import MACHINE_LOST, EventKind
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_a_death_is_not_the_tasks_fault(
 
     executor = caller(Call(die), Call(int))
     event = run(executor, 0, 0)
-    assert reason(event, NO_FAULT) == f"its worker process died: {told}"
+    assert reason(event, MACHINE_LOST) == f"its worker process died: {told}"
     assert event.detail is not None
     assert event.detail["tail"] == "last words"
     assert value(executor, 1) == 0
@@ -237,7 +237,7 @@ def test_a_death_is_seen_though_a_child_lives_on(caller: Caller, tmp_path: Path)
         os._exit(1)
 
     executor = caller(Call(fork_and_die))
-    assert reason(run(executor, 0, 0), NO_FAULT).startswith("its worker process died")
+    assert reason(run(executor, 0, 0), MACHINE_LOST).startswith("its worker process died")
 
 
 def test_a_process_that_died_between_calls_is_replaced(caller: Caller) -> None:

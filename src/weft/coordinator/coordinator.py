@@ -24,6 +24,7 @@ from weft.kernels.just_in_time import stand_in_line
 from weft.kernels.rules import apply_event, dispatch_all, hand_out, install_plan
 from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Tolerance, Workflow
 from weft.model.events import (
+    MACHINE_LOST,
     OWN_FAULT,
     CancelTask,
     Command,
@@ -130,7 +131,7 @@ class Coordinator:
                 self.failures.clear()
                 self.losses.clear()
                 return event.value
-            case EventKind.TASK_FAILED:
+            case EventKind.TASK_FAILED if event.value in (OWN_FAULT, MACHINE_LOST):
                 attempt, own = event.which, event.value == OWN_FAULT
             case EventKind.GONE if self.board.running[event.which] >= 0:
                 attempt, own = int(self.board.running[event.which]), False

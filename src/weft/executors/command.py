@@ -206,8 +206,17 @@ def _problem(job: CommandJob, ran: _Ran, stop: Stop) -> str | None:
     if code > 0:
         # a shell passes on the signal that killed its last command
         hint = _HINTS.get(code) or (killed_by(code - 128) if _is_signal(code - 128) else "")
+        hint = hint or ("no space left on device" if _is_full(job.dir) else "")
         return f"it exited with code {code}" + (f" ({hint})" if hint else "")
     return None
+
+
+def _is_full(place: str) -> bool:
+    """Whether a command may have failed without being able to say why: its log is there, too."""
+    try:
+        return os.statvfs(place).f_bavail == 0
+    except OSError:
+        return False
 
 
 def _is_signal(number: int) -> bool:

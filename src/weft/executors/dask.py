@@ -273,6 +273,9 @@ class DaskExecutor:
         gone = self._cluster.leave(address)
         if not gone:
             return
+        # the run believes some results to be there that were let go of, for all had read them:
+        # it must know before it reckons what this loss takes with it
+        self._ready.extend(e for task in self._items.let_go() for e in self._lost(task))
         self._post(EventKind.GONE, gone)
         for given in self._given.on(address):
             self._given.drop(given)

@@ -67,6 +67,10 @@ class Items:
         """Whether the result need not be in memory: it is on disk."""
         return self.jobs.is_shared or self.jobs.is_product(task)
 
+    def let_go(self) -> list[int]:
+        """The tasks whose results are nowhere any more, but which the run believes to be."""
+        return [t for t in self.claims if t not in self.results and not self._is_elsewhere(t)]
+
     def task_of(self, key: str) -> int | None:
         """The task whose result this is."""
         return self._task_of.get(key)

@@ -17,7 +17,7 @@ from weft.executors.processes import OF_RUN, Stop
 from weft.executors.results import result_path
 from weft.executors.scratch import done_line, note_done, read_done, remove, still_there
 from weft.model.call import Call, refs
-from weft.model.events import NO_FAULT, OWN_FAULT, EventKind, StartTask
+from weft.model.events import MACHINE_LOST, NO_FAULT, OWN_FAULT, EventKind, StartTask
 from weft.model.workflow import Workflow
 
 _ODD = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -46,6 +46,7 @@ class Jobs:
         self.results = os.path.join(self.home, "results")
         self._done = os.path.join(self.home, "attempts", "done.jsonl")
         self._environment = own_environment()
+        self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sittings
         self._names = workflow.item_names or (None,) * workflow.n_items
         self._in = workflow.in_ptr.tolist(), workflow.in_item.tolist()
         self._out = workflow.out_ptr.tolist(), workflow.out_item.tolist()
@@ -115,7 +116,7 @@ class Jobs:
         )
         outcome = worker.run(job, stop)
         if outcome.problem is not None or stop.asked:
-            fault = OWN_FAULT if outcome.own_fault else NO_FAULT
+            fault = OWN_FAULT if outcome.own_fault else MACHINE_LOST
             problem = outcome.problem or "it was stopped"
             return self._failed(problem, outcome.seconds, outcome.tail, outcome.log, fault)
         try:
@@ -147,6 +148,7 @@ class Jobs:
     def interrupted(self, running: Sequence[StartTask]) -> list[News]:
         """How attempts ended that ran when the coordinator was killed, once nothing runs."""
         done = read_done(self._done)
+        self._before = {task: end for (task, _), end in done.items()}
         return [
             self._interrupted(start, done.get((self.name(start.task), start.attempt)))
             for start in running
@@ -158,9 +160,18 @@ class Jobs:
         if done is None or not still_there(self._data, done[1]):
             tail, path = tail_of(log)
             return self._failed("it was interrupted", None, tail, path, NO_FAULT)
-        seconds, sizes = done
+        return self._as_done(start.task, *done)
+
+    def done_before(self, task: int) -> News | None:
+        """How a task ended in an earlier sitting, if the journal has lost that and all is there."""
+        done = self._before.pop(self.name(task), None)
+        if done is None or not still_there(self._data, done[1]):
+            return None
+        return self._as_done(task, *done)
+
+    def _as_done(self, task: int, seconds: float, sizes: Mapping[str, int]) -> News:
         if self._calls is not None:
-            return _finished(seconds, self._result_sizes(start.task, *sizes.values()))
+            return _finished(seconds, self._result_sizes(task, *sizes.values()))
         return _finished(seconds, sizes)
 
     def clear(self) -> None:

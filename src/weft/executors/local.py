@@ -76,6 +76,9 @@ class LocalExecutor:
         match command:
             case StartTask():
                 stop = self._open[command.attempt] = Stop()
+                if (news := self._jobs.done_before(command.task)) is not None:
+                    self._heard.put(_event(command.attempt, news, 0.0))
+                    return
                 self._lane(command.processor).put((command.attempt, command.task, stop))
             case CancelTask():
                 if command.attempt in self._open:

@@ -68,6 +68,7 @@ def replay(contents: Contents, directory: Path) -> Replayed:
             replayed.ends.append(content)
         elif kind == "resumed":
             replayed.sittings.append(content["time"])
+            said = []  # what was decided last was never done
     return replayed
 
 

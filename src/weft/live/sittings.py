@@ -166,7 +166,9 @@ def _take_up(session: Session) -> list[Command]:
             session.note(event)
     if board.counts[b.HELD_BACK] or coordinator.given_up:
         commands += session.hear(Event(EventKind.PAUSED, 0, session.clock(), 0.0))
-    return _sends(coordinator, commands) + commands
+    for again in _sends(coordinator, commands):
+        session.machines.perform(again)
+    return commands
 
 
 def _is_known(coordinator: Coordinator, event: Event) -> bool:

@@ -26,7 +26,9 @@ class EventKind(IntEnum):
     PAUSED = 8
 
 
-OWN_FAULT, NO_FAULT = 0.0, 1.0  # the values of TASK_FAILED; only the first counts as a failure
+# The values of TASK_FAILED. The first counts as a failure of the task; the last as a loss of the
+# machine under it, as GONE does; the other is nobody's fault, and counts as nothing.
+OWN_FAULT, NO_FAULT, MACHINE_LOST = 0.0, 1.0, 3.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,49 @@
+"""A script of Python functions that is run, killed, and run again: it goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import weft
+from weft.journal.places import runs
+
+MODULUS = 1_000_003
+
+
+def total(first: int, *others: int) -> int:
+    """A sum, of which the environment is told that it was made."""
+    name = f"{os.environ['WEFT_TASK']}@{os.environ['WEFT_ATTEMPT']}"
+    with Path(os.environ["WEFT_CHAOS_RECORDS"], name).open("a") as file:
+        file.write("run\n")
+    time.sleep(float(os.environ.get("WEFT_CHAOS_PAUSE", "0")))
+    return (first + sum(others)) % MODULUS
+
+
+def flow_of(sources: list[list[int]]) -> weft.Flow:
+    flow = weft.Flow("sums")
+    tasks: list[Any] = []
+    for i, row in enumerate(sources):
+        tasks.append(flow.task(total, i, *(tasks[k] for k in row), name=f"t{i}", cost=0.01))
+    return flow
+
+
+def main(strategy: str, sources: list[list[int]]) -> int:
+    flow = flow_of(sources)
+    known = runs(".")
+    if known:
+        outcome = weft.run(flow, on="local:2", resume=known[0].id)
+    else:
+        outcome = weft.run(flow, on="local:2", strategy=strategy)
+    print(outcome.status, outcome.failures)
+    if outcome.ok:
+        print([outcome.result(task) for task in flow.tasks])
+    return 0 if outcome.ok else 1
+
+
+if __name__ == "__main__":
+    rows = [[int(k) for k in row.split(",") if k] for row in sys.argv[2].split(";")]
+    sys.exit(main(sys.argv[1], rows))
