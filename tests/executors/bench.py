@@ -13,6 +13,7 @@ from typing import Any
 
 from executors.cluster import Cluster
 from executors.works import BEGUN, GATE, GIVEN, Work, call, command
+from weft.executors.results import is_kept
 from weft.model import Call, Item, Platform, Ref, TaskSpec, Workflow
 from weft.model.events import (
     MACHINE_LOST,
@@ -300,7 +301,7 @@ class Bench:
 
     def is_published(self, task: int) -> bool:
         if self.functions:
-            return (self.home / "results" / f"{task}.pkl").exists()
+            return is_kept(self.home / "results", task)
         return (self.dir / self.works[task].file).exists()
 
     def result(self, task: int) -> str:

@@ -8,6 +8,7 @@ from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead, until
 from executors.conformance import ALSO_WAITS, WAITS, A, B, Entry, Open, check_results, conformance
 from executors.sites import Site, wait_queued
 from executors.works import Work
+from weft.executors.results import SMALL, SmallResults, small_places
 from weft.model.events import NO_FAULT, Event, EventKind, StartTask
 
 CHECKS: list[Entry] = []
@@ -131,8 +132,18 @@ def recovered_without_its_files(site: Site, open: Open) -> None:
 
 
 def _remove(bench: Bench, task: int) -> None:
-    file = bench.home / "results" / f"{task}.pkl" if bench.functions else None
-    (file or bench.dir / bench.works[task].file).unlink()
+    results = bench.home / "results"
+    own = results / f"{task}.pkl" if bench.functions else bench.dir / bench.works[task].file
+    if own.exists() or not bench.functions:
+        own.unlink()
+        return
+    whole, places = (results / SMALL).read_bytes(), small_places(results)
+    (results / SMALL).unlink()
+    rest = SmallResults(results)
+    for other, (at, length) in places.items():
+        if other != task:
+            rest.keep(other, whole[at : at + length])
+    rest.close()
 
 
 def kill(bench: Bench, processor: int) -> None:

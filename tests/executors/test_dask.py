@@ -26,6 +26,7 @@ from executors.dask_trials import (  # noqa: E402
     wait_for,
 )
 from weft.errors import InputError, WeftError  # noqa: E402
+from weft.executors.results import is_kept  # noqa: E402
 from weft.model import Platform, Workflow  # noqa: E402
 from weft.model.call import Call, Ref  # noqa: E402
 from weft.model.events import (  # noqa: E402
@@ -73,7 +74,7 @@ def test_calls_move_their_results_and_products_come_home(threads: str, home: Pat
         executor.perform(SendItem(0, 0, 0, 1, 0.0))
         assert take(executor).kind == EventKind.ITEM_ARRIVED
         finish(executor, 2, 2, 1)
-        assert (home / "results" / "2.pkl").exists()
+        assert is_kept(home / "results", 2)
         assert executor.result(2) == 8
         with pytest.raises(WeftError, match="'t0' is not kept"):
             executor.result(0)

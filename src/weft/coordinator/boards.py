@@ -130,8 +130,11 @@ def room_for(board: Board, transfers: int = 0) -> Board:
 
     A loss can make all that is under way be sent again.
     """
-    logged = board.transfer_arrival[: board.counts[b.N_TRANSFERS]]
-    attempts = board.counts[b.N_ATTEMPTS] + board.burst
+    n, attempts = int(board.counts[b.N_TRANSFERS]), int(board.counts[b.N_ATTEMPTS]) + board.burst
+    most = transfers + 2 * n + board.burst  # as if all were under way
+    if attempts <= len(board.attempt_task) and most <= len(board.transfer_item):
+        return board
+    logged = board.transfer_arrival[:n]
     transfers += len(logged) + int(np.count_nonzero(np.isnan(logged))) + board.burst
     while attempts > len(board.attempt_task) or transfers > len(board.transfer_item):
         board = _larger(board)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -151,7 +152,7 @@ class Coordinator:
 
     def learn(self, new: NewEstimates) -> None:
         """Reckon with other estimates, and with processors that were not known before."""
-        if not np.isfinite(new.time) or new.time < self.now:
+        if not math.isfinite(new.time) or new.time < self.now:
             raise IllegalEventError(f"new estimates at {new.time:g}, before {self.now:g}")
         old = self.platform.processor_names
         known = new.platform.processor_names[: len(old)]
@@ -271,11 +272,12 @@ class Coordinator:
 
     def _commands(self) -> list[Command]:
         """Read the commands off the board."""
-        board, result = self.board, list[Command]()
-        for k in range(int(board.counts[b.N_COMMANDS])):
-            result.append(self._command(int(board.commands[2 * k]), int(board.commands[2 * k + 1])))
-        board.counts[b.N_COMMANDS] = 0
-        return result
+        n = int(self.board.counts[b.N_COMMANDS])
+        if n == 0:
+            return []
+        said = self.board.commands[: 2 * n].tolist()
+        self.board.counts[b.N_COMMANDS] = 0
+        return [self._command(said[2 * k], said[2 * k + 1]) for k in range(n)]
 
     def _command(self, kind: int, which: int) -> Command:
         board, now = self.board, self.now
@@ -301,7 +303,7 @@ class Coordinator:
     def check(self, event: Event) -> None:
         """Refuse an event that cannot have happened; nothing is changed by it."""
         board, which = self.board, event.which
-        if not np.isfinite(event.time) or event.time < self.now:
+        if not math.isfinite(event.time) or event.time < self.now:
             raise IllegalEventError(f"{event} lies before the last event, at {self.now:g}")
         match event.kind:
             case EventKind.TASK_FINISHED | EventKind.TASK_FAILED:

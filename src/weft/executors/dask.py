@@ -345,3 +345,4 @@ class DaskExecutor:
         self._items.clear()
         self._release()
         self._cluster.close()
+        self._jobs.close()

@@ -13,8 +13,8 @@ import cloudpickle
 
 from weft.errors import InputError
 from weft.executors.command import CommandJob
-from weft.executors.dask_tasks import run_call, run_shell
-from weft.executors.results import result_path
+from weft.executors.dask_tasks import SMALL, run_call, run_shell
+from weft.executors.results import SmallResults, is_kept, result_path
 from weft.executors.scratch import read_marker
 from weft.files import write_bytes
 from weft.model.call import Call, refs
@@ -172,20 +172,16 @@ class Jobs:
         if producer == EXTERNAL:
             return True
         if self.calls is not None:
-            return self.is_product(producer) and os.path.exists(self.result_path(producer))
+            return self.is_product(producer) and is_kept(self._results, producer)
         names = self._files([item])
         if self.carried and not set(names) <= set(self.product_files(producer)):
             return False
         return all((self.data / name).exists() for name in names)
 
-    def result_path(self, task: int) -> str:
-        """Where the result of a product is kept."""
-        return result_path(self._results, task)
-
     def keep(self, task: int, content: bytes | dict[str, bytes]) -> None:
         """Bring a product home."""
         if isinstance(content, bytes):
-            self._keep_result(self.result_path(task), content)
+            self._keep_result(task, content)
             return
         for name in self.product_files(task):
             target = self.data / name
@@ -195,14 +191,26 @@ class Jobs:
             else:
                 raise InputError("it leads out of the run's directory", source=name)
 
-    def _keep_result(self, path: str, content: bytes) -> None:
-        """As write_bytes does; but there may be very many, and nobody else writes here."""
+    @cached_property
+    def _small(self) -> SmallResults:
+        return SmallResults(self._results)
+
+    def _keep_result(self, task: int, content: bytes) -> None:
+        path = result_path(self._results, task)
         try:
+            if len(content) <= SMALL:
+                self._small.keep(task, content)
+                return
             with open(path + ".tmp", "wb", buffering=0, opener=_private) as file:
                 file.write(content)
             os.replace(path + ".tmp", path)
+            self._small.large.add(task)
         except OSError as error:
             raise InputError(f"cannot write it: {error.strerror}", source=path) from None
+
+    def close(self) -> None:
+        """Let go of files."""
+        self._small.close()
 
 
 def dumps(value: Any) -> bytes:

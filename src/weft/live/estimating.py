@@ -75,7 +75,9 @@ class Estimating:
     def predict(self, platform: Platform, machines: Machines) -> Prediction:
         """What is expected of every task on every processor."""
         names = [machines.machine(p) for p in range(platform.n_processors)]
-        sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
+        sizes = None
+        if self.bytes:
+            sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
         prediction = predict(self.workflow, platform, names, self.categories, self.history, sizes)
         self._estimates = prediction.estimates
         return prediction

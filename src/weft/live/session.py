@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -68,6 +69,31 @@ class Silent:
         """Show nothing."""
 
 
+@dataclass(frozen=True)
+class Told:
+    """What the machines were told to come next on a processor, and under which plan."""
+
+    processor: int
+    tasks: tuple[int, ...]
+    version: int
+    end: int  # in the queue
+    whole: bool  # else the next task in the queue is not ready
+
+    @staticmethod
+    def by(coordinator: Coordinator, coming: Prepare) -> Told:
+        """What was told just now."""
+        board, p = coordinator.board, coming.processor
+        end = int(board.queue_at[p]) + len(coming.tasks)
+        whole = end >= board.queue_end[p] or board.missing[board.queue[end]] == 0
+        return Told(p, coming.tasks, coordinator.version, end, bool(whole))
+
+    def will_do(self, coordinator: Coordinator) -> bool:
+        """Whether more than half of it is still to come: many are told of at a time."""
+        if self.version != coordinator.version or not self.whole:
+            return False
+        return 2 * (self.end - int(coordinator.board.queue_at[self.processor])) > len(self.tasks)
+
+
 class Session:
     """The coordinator, the machines and the journal of a run, while somebody drives it."""
 
@@ -88,7 +114,7 @@ class Session:
         self.measured: dict[int, float] = {}  # seconds by attempt, on the machine
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
-        self._told: dict[int, tuple[int, ...]] = {}
+        self._told: dict[int, Told] = {}  # by processor
 
     @property
     def coordinator(self) -> Coordinator:
@@ -179,10 +205,13 @@ class Session:
         coordinator = self.coordinator
         seconds = self.machines.ahead / self.estimating.pace
         for p in np.flatnonzero(coordinator.board.present).tolist():
+            told = self._told.get(p)
+            if told is not None and told.will_do(coordinator):
+                continue
             coming = coordinator.coming(p, seconds)
-            if self._told.get(p, ()) != coming.tasks:
-                self._told[p] = coming.tasks
-                self.machines.perform(Prepare(p, coming.tasks, coming.time))
+            if told is None or told.tasks[len(told.tasks) - len(coming.tasks) :] != coming.tasks:
+                self.machines.perform(coming)
+            self._told[p] = Told.by(coordinator, coming)
 
     def outcome(self, fetch: Callable[[Any], Any] | None) -> Outcome:
         """How it ended."""

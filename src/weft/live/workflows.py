@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from weft.errors import InputError
@@ -22,7 +21,7 @@ def workflow_to_entry(workflow: Workflow) -> dict[str, Any]:
         "processor_cost": {name: pack(cost) for name, cost in workflow.processor_cost.items()},
         "items": None if workflow.item_names is None else list(workflow.item_names),
         "specs": {
-            str(task): {key: value for key, value in asdict(spec).items() if value is not None}
+            str(task): {key: value for key, value in vars(spec).items() if value is not None}
             for task, spec in sorted(workflow.specs.items())
         },
     }

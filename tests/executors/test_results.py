@@ -1,0 +1,57 @@
+"""Small results share a file: the newest counts, and what is cut short counts as none."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.errors import WeftError
+from weft.executors.results import SMALL, SmallResults, is_kept, load_result, result_path
+
+
+@given(
+    kept=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 300)), max_size=20),
+    cut=st.integers(0, 60),
+)
+def test_newest_whole_results(
+    tmp_path_factory: pytest.TempPathFactory, kept: list[tuple[int, int]], cut: int
+) -> None:
+    results = tmp_path_factory.mktemp("results")
+    small, ends = SmallResults(results), list[int]()
+    for task, value in kept:
+        small.keep(task, pickle.dumps(value))
+        ends.append((results / SMALL).stat().st_size)
+    small.close()
+    length = ends[-1] if ends else 0
+    if ends:
+        os.truncate(results / SMALL, max(0, length - cut))
+    whole = [pair for pair, end in zip(kept, ends, strict=True) if end <= length - cut]
+    expected = dict(whole)
+    for task in range(10):
+        assert is_kept(results, task) == (task in expected)
+        if task in expected:
+            assert load_result(results, task) == expected[task]
+    again = SmallResults(results)
+    again.keep(3, pickle.dumps("new"))
+    again.close()
+    assert load_result(results, 3) == "new"
+    for task, value in expected.items():
+        assert task == 3 or load_result(results, task) == value
+
+
+def test_one_result_per_task(tmp_path: Path) -> None:
+    Path(result_path(tmp_path, 1)).write_bytes(pickle.dumps("large"))
+    small = SmallResults(tmp_path)
+    small.keep(2, pickle.dumps("two"))
+    assert load_result(tmp_path, 1) == "large"
+    small.keep(1, pickle.dumps("one"))
+    small.close()
+    assert (load_result(tmp_path, 1), load_result(tmp_path, 2)) == ("one", "two")
+    assert (tmp_path / SMALL).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(WeftError, match="'third' has no result"):
+        load_result(tmp_path, 3, "third")
