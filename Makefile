@@ -18,10 +18,12 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 demo: install
-	@mkdir -p out && rm -rf out/words && cp -r examples/words out/words
+	@mkdir -p out && rm -rf out/words out/history && cp -r examples/words out/words
 	$(BIN)/weft plan examples/montage.yaml -p examples/cluster.yaml \
 		--gantt out/montage.html --gantt out/montage.png
-	$(BIN)/weft run out/words/pipeline.yaml --dir out/words
+	@echo "-- the first run is blind, the second knows what tasks take --"
+	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words
+	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words
 	$(BIN)/weft report last --dir out/words --html out/words.html --gantt out/words.png
 	@echo
 	@echo "Open out/montage.html (a plan) and out/words.html (a run, plan against fact) in a"

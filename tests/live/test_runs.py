@@ -11,9 +11,11 @@ import weft
 from weft.errors import InputError
 from weft.journal.log import read
 from weft.journal.places import RunHome
-from weft.live import Outcome
+from weft.live import Outcome, Session
 from weft.live.replay import replay
+from weft.live.session import Silent
 from weft.model.check_run import check_run
+from weft.model.events import Event
 
 
 @pytest.fixture(autouse=True)
@@ -156,3 +158,31 @@ def test_compute(tmp_path: Path) -> None:
     assert weft.compute(both, one, [two], dir=tmp_path / "data") == (3, 3, [4])
     with pytest.raises(weft.RunFailedError, match="ZeroDivisionError"):
         weft.compute(dask.delayed(divmod)(1, 0), dir=tmp_path / "data")
+
+
+class StopAtOnce(Silent):
+    """Stops the run after its first task."""
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        if events and not session.stopping:
+            session.stop()
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_gone_on_with_on_other_processors(tmp_path: Path, number: int) -> None:
+    tasks = {f"t{k}": {"run": f"echo {k} > f{k}", "outputs": [f"f{k}"]} for k in range(8)}
+    data = tmp_path / "data"
+    stopped = weft.run(
+        {"name": "t", "tasks": tasks}, "local:2", "static", dir=data, listener=StopAtOnce()
+    )
+    assert stopped.status == "stopped"
+    again = weft.run({"name": "t", "tasks": tasks}, f"local:{number}", dir=data, resume=stopped.id)
+    assert again.ok
+    check_run(again.run)
+    assert all((data / f"f{k}").exists() for k in range(8))
+    assert again.run.platform.n_processors == max(2, number)
+
+
+def test_ideal_is_for_simulations(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only a simulation"):
+        weft.run({"tasks": {"a": {"run": "true"}}}, strategy="ideal", dir=tmp_path / "data")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,9 @@ def dask(
     speeds: Annotated[
         str, typer.Option(help="How the 8 workers differ: `strong`, `mild`, `equal`; or several.")
     ] = "strong,mild,equal",
+    shapes: Annotated[
+        str, typer.Option(help="The workflows: `montage`, `fork_join`; or both.")
+    ] = "montage,fork_join",
     pairs: Annotated[int, typer.Option(min=1, help="Pairs for every kind and shape.")] = 5,
     unit: Annotated[
         float, typer.Option(min=0.01, help="Tasks take 0.1 to 1 s times this at speed 1.")
@@ -38,12 +41,9 @@ def dask(
     """
     from weft.experiments import dask_cluster, dask_speed
 
-    kinds = [kind.strip() for kind in speeds.split(",") if kind.strip()]
-    for kind in kinds:
-        if kind not in dask_speed.SPEEDS:
-            raise InputError(f"{kind!r} is none of {', '.join(dask_speed.SPEEDS)}")
+    kinds, graphs = _chosen(speeds, dask_speed.SPEEDS), _chosen(shapes, dask_speed.SHAPES)
     with progress_bar("pairs", not as_json) as progress:
-        measured = dask_speed.compare(kinds, pairs, unit, progress)
+        measured = dask_speed.compare(kinds, graphs, pairs, unit, progress)
     if cpu and dask_cluster.quotas_possible():
         with progress_bar("pairs under CPU quotas", not as_json) as progress:
             measured += dask_speed.under_quotas(pairs, progress)
@@ -63,6 +63,15 @@ def dask(
     )  # fmt: skip
     if cpu and not dask_cluster.quotas_possible():
         print("CPU quotas cannot be set here: they need cgroup version 1 and root")
+
+
+def _chosen(text: str, known: Iterable[str]) -> list[str]:
+    """Names from a list with commas."""
+    chosen = [name.strip() for name in text.split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"{name!r} is none of {', '.join(known)}")
+    return chosen
 
 
 def _print_json(measured: list[Pair], found: list[Ratios]) -> None:

@@ -163,18 +163,18 @@ class Coordinator:
         self.platform, self.estimates = new.platform, new.estimates
         self._situation = None
 
-    def coming(self, processor: int, seconds: float, least: int = 1) -> Prepare:
-        """The next tasks in the processor's queue that have all their inputs there.
+    def coming(self, processor: int, seconds: float) -> Prepare:
+        """The next tasks in the processor's queue that have their inputs there and take no longer.
 
-        As many as fill so many seconds, but not fewer than `least` if they are ready.
+        A longer one is not worth beginning ahead: a new plan may move it, and its work be lost.
         """
         board, tasks, filled = self.board, list[int](), 0.0
         ahead = board.queue[board.queue_at[processor] : board.queue_end[processor]]
         for task in ahead[:MOST_AHEAD].tolist():
-            if board.missing[task] > 0 or (len(tasks) >= least and filled >= seconds):
+            filled += float(self.estimates.cost[task, processor])
+            if board.missing[task] > 0 or filled > seconds:
                 break
             tasks.append(task)
-            filled += float(self.estimates.cost[task, processor])
         return Prepare(processor, tuple(tasks), self.now)
 
     def begin(self) -> list[Command]:

@@ -168,14 +168,18 @@ def pair(
 
 
 def compare(
-    which: Sequence[str], pairs: int, unit: float, progress: Progress = lambda share: None
+    which: Sequence[str],
+    shapes: Sequence[str],
+    pairs: int,
+    unit: float,
+    progress: Progress = lambda share: None,
 ) -> list[Pair]:
     """Pairs for every kind of cluster and every shape."""
     result = []
     for number, speeds in enumerate(which):
         with cluster(SPEEDS[speeds]) as client:
             for seed in range(pairs):
-                for shape in SHAPES:
+                for shape in shapes:
                     result.append(pair(client, speeds, shape, seed, unit))
                 progress((number + (seed + 1) / pairs) / len(which))
     return result
