@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import WeftError
 from weft.journal.log import Journal
 from weft.live.entries import Entry, commands_to_dict, entry_to_dict
-from weft.model.events import Command, Event, EventKind
+from weft.model.events import Command
 
 if TYPE_CHECKING:
     from weft.history.records import TaskRecord, TransferRecord
@@ -73,11 +73,3 @@ class Learner:
         if self.repository is not None:
             with suppress(WeftError):
                 self.repository.close()
-
-
-def seconds_of(event: Event) -> float | None:
-    """What a finished task took on its machine, if that was measured."""
-    if event.kind != EventKind.TASK_FINISHED or event.detail is None:
-        return None
-    seconds = event.detail.get("seconds")
-    return float(seconds) if isinstance(seconds, int | float) else None
