@@ -243,13 +243,13 @@ def after_seconds(seconds: float) -> Moment:
 
 
 def moments(seed: int, count: int, entries: int) -> list[Moment]:
-    """Random moments of a run whose journal gets about so many lines."""
+    """Random moments of a run whose journal gets about so many lines; the first comes soon."""
     rng = random.Random(seed)
     most = max(2, 2 * entries // (count + 1))
-    return [
+    return [after_entries(rng.randint(1, 20))] + [
         after_seconds(rng.uniform(0.0, 1.5)) if rng.random() < 0.3
         else after_entries(rng.randint(1, most))
-        for _ in range(count)
+        for _ in range(count - 1)
     ]  # fmt: skip
 
 
