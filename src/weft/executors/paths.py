@@ -35,12 +35,15 @@ def _problem(name: str, absolute_ok: bool) -> str | None:
     if os.path.isabs(name) and not absolute_ok:
         return (
             "this is an absolute path: name files relative to the run's directory, "
-            "or allow absolute paths"
+            "or allow it with --absolute-paths"
         )
     normal = os.path.normpath(name)
     parts = normal.split("/")
     if parts[0] == "..":
-        return "this leaves the run's directory; where that is wanted, give an absolute path"
+        return (
+            "this leaves the run's directory; where that is wanted, give an absolute path "
+            "and --absolute-paths"
+        )
     if normal == ".":
         return "this is the run's directory itself, not a file in it"
     if parts[0] == OWN:
