@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from weft.arrays import FloatArray, IntArray
 from weft.model import Freedom, Platform, Schedule, Situation, Workflow
-from weft.model.events import Command, Event, StartTask
+from weft.model.events import Command, Event, NewEstimates, StartTask
 
 
 class Planner(Protocol):
@@ -26,17 +26,32 @@ class Planner(Protocol):
 
 @dataclass(frozen=True)
 class Watch:
-    """What a policy wants to be woken for: a task that starts later than this."""
+    """What a policy wants to be woken for: a task that starts later than this, and variance.
+
+    Variance is a task's duration, or a processor's speed, off its estimate by more than this share.
+    """
 
     latest_start: FloatArray
+    variance: float = float("inf")
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Why a policy is woken: a task that would start late, or the event that changed machines."""
+    """Why a policy is woken: a task that would start late, or an event that changes things."""
 
     late_task: int | None = None
-    event: Event | None = None
+    event: Event | NewEstimates | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a new plan is taken, and what the old one was expected to give where that counted."""
+
+    taken: bool
+    projected: float = float("nan")
+
+
+TAKEN = Verdict(taken=True)
 
 
 class Policy(Protocol):
@@ -52,16 +67,20 @@ class Policy(Protocol):
         """Whether to ask for a new plan."""
         ...
 
-    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
+    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """Whether to take the new plan."""
         ...
 
 
 @runtime_checkable
 class Order(Protocol):
-    """A strategy without a plan: ready tasks go to idle processors in the order of a line."""
+    """A strategy without a plan: ready tasks go to idle processors in the order of a line.
+
+    With `min_min` they do not wait for one: they are mapped at once, what is done soonest first.
+    """
 
     name: ClassVar[str]
+    min_min: ClassVar[bool]
 
     def line(self, workflow: Workflow) -> IntArray | None:
         """Each task's place in line; None: first ready, first served."""
@@ -112,6 +131,17 @@ class Machines(Executor, Protocol):
 
     def post(self, event: Event) -> None:
         """Let this be a next event, from a signal handler too. Its time is set when it is read."""
+        ...
+
+    def add(self, count: int) -> None:
+        """Have so many processors more, told of by JOINED; an error where they come by themselves.
+
+        This and `drain` may be called from any thread.
+        """
+        ...
+
+    def drain(self, processor: int, at: float | None = None) -> None:
+        """Announce by LEAVING that a processor goes, now or at a time; and again at that time."""
         ...
 
     def close(self) -> None:

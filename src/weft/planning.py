@@ -40,7 +40,7 @@ class Planning:
     def _pose(self) -> Problem:
         situation, usable = self.situation, self.usable
         wf, pf = situation.workflow, situation.platform
-        cost, everyone = situation.estimates.cost, self._all_usable
+        cost, everyone = situation.cost, self._all_usable
         return Problem(
             n_tasks=wf.n_tasks,
             n_processors=len(usable),
@@ -201,7 +201,7 @@ class Planning:
             end = float(finish[~situation.given_up].max(initial=situation.now))
             start[situation.given_up] = finish[situation.given_up] = end
         return Schedule(
-            planner=spec_of(planner),
+            planner=planner if isinstance(planner, str) else spec_of(planner),
             workflow=situation.workflow,
             platform=situation.platform,
             processor=sealed(processor),

@@ -9,16 +9,18 @@ from typing import Protocol
 import numpy as np
 
 from weft.contracts import Executor, Order, Planner, Policy
-from weft.coordinator import Coordinator
-from weft.errors import WeftError
+from weft.coordinator import STRANDED, Coordinator
+from weft.errors import PlanningError, WeftError
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
+from weft.history.lessons import Lessons
 from weft.kernels import board as b
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.drive import drive
 from weft.model import (
     AttemptLog,
     Estimates,
+    Evaluation,
     Platform,
     Run,
     Schedule,
@@ -40,6 +42,10 @@ class Recorder(Protocol):
         """The coordinator has heard this."""
         ...
 
+    def judged(self, evaluation: Evaluation) -> None:
+        """A plan was taken or not."""
+        ...
+
     def sync(self, commands: list[Command]) -> None:
         """Put all of it on disk: these commands are going to be performed."""
         ...
@@ -56,6 +62,8 @@ class Progress:
     plan_times: list[float] = field(default_factory=list)
     planning_seconds: float = 0.0
     events: list[Event] | None = None
+    lessons: Lessons | None = None  # what a simulated run teaches
+    learned: list[NewEstimates] = field(default_factory=list)
 
     def hear(self, entry: Event | NewPlan | NewEstimates) -> list[Command]:
         """Tell the coordinator; the plans that it asks for are made at once."""
@@ -63,21 +71,38 @@ class Progress:
             self.recorder.heard(entry)
         if self.events is not None and isinstance(entry, Event):
             self.events.append(entry)
+        if isinstance(entry, NewEstimates):
+            self.learned.append(entry)
+        evaluated = len(self.coordinator.evaluations)
         commands = self.coordinator.handle(entry)
+        if self.recorder is not None:
+            for evaluation in self.coordinator.evaluations[evaluated:]:
+                self.recorder.judged(evaluation)
         self.note_plan()
         return self.settled(commands)
 
     def settled(self, commands: list[Command]) -> list[Command]:
         """The commands that are left for the executor."""
         if commands and isinstance(commands[-1], Replan):
-            return commands[:-1] + self.hear(self.answer(commands[-1]))
+            entry = self.lesson(commands[-1]) or self.answer(commands[-1])
+            return commands[:-1] + self.hear(entry)
         return commands
+
+    def lesson(self, asked: Replan) -> NewEstimates | None:
+        """Before a new plan is made: other estimates, if the run has taught some."""
+        if self.lessons is None:
+            return None
+        coordinator = self.coordinator
+        estimates = self.lessons.revised(coordinator.board, coordinator.estimates)
+        if estimates is None:
+            return None
+        return NewEstimates(asked.time, estimates, coordinator.platform)
 
     def answer(self, asked: Replan) -> NewPlan:
         """Ask the planner, and take the time."""
         assert self.planner is not None
         begun = time.perf_counter()
-        schedule = self.planner.plan(self.coordinator.situation())
+        schedule = answered(self.planner, self.coordinator, asked)
         seconds = time.perf_counter() - begun
         self.planning_seconds += seconds
         return NewPlan(asked.time, asked.version, schedule, seconds)
@@ -88,6 +113,25 @@ class Progress:
         if plan is not None and (not self.plans or self.plans[-1] is not plan):
             self.plans.append(plan)
             self.plan_times.append(self.coordinator.now)
+
+
+def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Schedule | None:
+    """The plan that is asked for; None if there is none and the old one will do.
+
+    If nothing can be done in time before machines leave, a run that is under way goes on as if
+    they stayed: what they then take with them is made good.
+    """
+    situation = coordinator.situation()
+    try:
+        return planner.plan(situation)
+    except PlanningError:
+        if coordinator.plan is None:
+            raise
+        if asked.reason != STRANDED:
+            return None
+        platform = situation.platform
+        stay = np.where(platform.leaves > situation.now, np.inf, platform.leaves)
+        return planner.plan(replace(situation, platform=replace(platform, leaves=stay)))
 
 
 def run_by_events(progress: Progress, executor: Executor) -> None:
@@ -118,6 +162,12 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
     replan = coordinator.set_out()
     while True:
         while replan is not None:
+            new = progress.lesson(replan)
+            if new is not None:
+                progress.learned.append(new)
+                coordinator.learn(new)
+                replan = coordinator.consider(-1, new)
+                continue
             late = coordinator.take(progress.answer(replan))
             progress.note_plan()
             replan = coordinator.consider(late, None)
@@ -148,6 +198,8 @@ def simulate(
     # the one strategy that is planned post mortem, with the truth for estimates
     known = Estimates(reality.work) if strategy.name == "ideal" else estimates
     progress = Progress(Coordinator(workflow, platform, known, strategy), planner)
+    if getattr(strategy, "learn", False):
+        progress.lessons = Lessons.of(workflow, platform, known)
     executor = SimulatedExecutor(workflow, platform, reality)
     if by_events:
         run_by_events(progress, executor)
@@ -187,6 +239,7 @@ def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
         changes=tuple(changes),
         events=None if progress.events is None else tuple(progress.events),
         planning_seconds=progress.planning_seconds,
+        lessons=tuple(progress.learned),
     )
 
 

@@ -45,6 +45,10 @@ HUGE = 10**30
         ("chain", "tasks", 0),
         ("independent", "tasks", 0),
         ("montage", "images", 1),
+        ("blast", "parallelism", 0),
+        ("blast", "parallelism", HUGE),
+        ("wien2k", "parallelism", -2),
+        ("wien2k", "parallelism", 1.5),
     ],
 )
 def test_bad_shape(family: str, option: str, value: Any) -> None:
@@ -92,6 +96,8 @@ def test_too_much_is_refused_before_it_is_made() -> None:
         generate("fork_join", stages=1_000_000, width=1_000_000)
     with pytest.raises(InputError, match=r"this would make .* edges; the most is"):
         generate("random_layered", tasks=100_000, out_degree=50_000, jump=0)
+    with pytest.raises(InputError, match=r"this would make 24,000,002 tasks; the most is"):
+        generate("blast", parallelism=6_000_000)
     with pytest.raises(InputError, match=r"this would make .* costs"):
         generate("independent", tasks=1000, processors=1_000_000)
 

@@ -104,6 +104,24 @@ def test_platform_round_trip(tmp_path: Path) -> None:
         assert loaded.time_per_unit == pytest.approx(expected.time_per_unit)
 
 
+def test_the_help_of_the_platform_shows_how_more_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = invoke("platform", "--help")
+    line = next(
+        line for line in shown.splitlines() if "weft generate platform --processors 10" in line
+    )
+    words = line.split("weft generate platform", 1)[1].split()
+    expected = generate_platform(10, join_every=400, join_share=0.2, join_until=4000)
+    assert expected.n_processors == 30
+    assert np.array_equal(load_platform(_printed(words)).joins, expected.joins)
+
+
+def test_the_overview_lists_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = invoke("--help")
+    assert all(f" {command} " in shown for command in COMMANDS)
+
+
 def _printed(options: list[str]) -> dict[str, object]:
     content = parse_yaml(invoke("platform", *options))
     assert isinstance(content, dict)

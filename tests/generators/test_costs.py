@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.generators import FAMILIES, generate, measured_beta, measured_ccr
+from weft.generators import FAMILIES, Costs, generate, measured_beta, measured_ccr
+from weft.generators.costs import to_workflow
+from weft.generators.graph import Graph
 from weft.model import Item, Workflow
 
 
@@ -94,6 +96,24 @@ def test_other_costs_leave_the_graph_and_the_task_means_alone() -> None:
     assert np.array_equal(one.item_producer, two.item_producer)
     assert np.array_equal(one.use_task, two.use_task)
     assert np.array_equal(one.processor_cost["p1"], two.processor_cost["p1"])
+
+
+def test_volumes_by_pair_of_categories() -> None:
+    """What a category sends to two others differs, and so does what one gets from two."""
+    kinds = ["a", "b"] * 20 + ["c", "d"] * 20
+    senders, readers = np.divmod(np.arange(40 * 40, dtype=np.int32), 40)
+    names = [f"{kind}{i}" for i, kind in enumerate(kinds)]
+    graph = Graph(names, senders, (readers + 40).astype(np.int32), categories=kinds)
+    workflow = to_workflow("pairs", graph, Costs(ccr=3.0), np.random.default_rng(3))
+    assert measured_ccr(workflow) == pytest.approx(3.0)
+    items, producers, consumers = workflow.dependencies()
+    means = []
+    for pair in ("ac", "ad", "bc", "bd"):
+        sent = [kinds[a] + kinds[b] == pair for a, b in zip(producers, consumers, strict=True)]
+        volume = workflow.item_size[items[sent]]
+        assert volume.max() <= 1.1 / 0.9 * volume.min() * (1 + 1e-12)
+        means.append(volume.mean())
+    assert np.diff(np.sort(means)).min() > 0.05 * max(means)
 
 
 def test_measures_of_a_workflow_from_elsewhere() -> None:

@@ -71,7 +71,10 @@ def test_usable_is_what_the_platform_says_unless_told_otherwise() -> None:
     assert s.usable().tolist() == [True, True]
     left = replace(s, platform=replace(s.platform, leaves=np.array([5.0, 6.0])))
     assert left.usable().tolist() == [False, True]
+    left = replace(left, platform=replace(s.platform, leaves=np.array([5.5, 6.0])))
     assert replace(left, present=np.array([True, False])).usable().tolist() == [True, False]
+    at_once = replace(left, now=5.5, present=np.array([True, True]))
+    assert at_once.usable().tolist() == [False, True]
 
 
 def test_nothing_can_be_written_to() -> None:

@@ -39,6 +39,7 @@ from weft.model.events import (
     SendItem,
     StartTask,
 )
+from weft.wiring import answered
 
 
 def small(spec: str = "slack") -> tuple[Coordinator, Any]:
@@ -164,8 +165,10 @@ def finish_all(coordinator: Coordinator, planner: Any, commands: list[Command]) 
         replans = [c for c in commands if isinstance(c, Replan)]
         if replans or coordinator.asked is not None:
             version = coordinator.version
-            new = NewPlan(coordinator.now, version, planner.plan(coordinator.situation()))
-            commands = coordinator.handle(new)
+            asked = replans[-1] if replans else coordinator.asked
+            assert asked is not None
+            plan = answered(planner, coordinator, asked)
+            commands = coordinator.handle(NewPlan(coordinator.now, version, plan))
             continue
         event = next(iter(under_way(coordinator)), None)
         if event is None:
@@ -312,8 +315,10 @@ class Machine(RuleBasedStateMachine):
             [Processor(n, h) for n, h in zip(names, hosts, strict=True)], Link(1.0)
         )
         cost = rng.integers(1, 300, (c.workflow.n_tasks, len(names))).astype(np.float64)
-        new = NewEstimates(c.now + later, Estimates(cost), platform)
-        assert c.handle(new) == []
+        leaves = platform.leaves.copy()
+        self.commands = c.handle(NewEstimates(c.now + later, Estimates(cost), platform))
+        leaves[: len(old.leaves)] = old.leaves  # what was announced still holds
+        assert c.platform.leaves.tolist() == leaves.tolist()
 
     @precondition(lambda self: self.moving.any())
     @rule(number=numbers, later=times)
@@ -330,6 +335,17 @@ class Machine(RuleBasedStateMachine):
     def join(self, number: int, later: float) -> None:
         self.happen(EventKind.JOINED, self.pick(~self.coordinator.board.present, number), later)
 
+    @precondition(lambda self: self.coordinator.board.present.any())
+    @rule(number=numbers, later=times, notice=st.sampled_from([-5.0, 0.0, 0.5, 300.0]))
+    def announce(self, number: int, later: float, notice: float) -> None:
+        """A processor will leave: at once, soon, or in a while."""
+        p = self.pick(self.coordinator.board.present, number)
+        at = self.coordinator.now + later + notice
+        self.happen(EventKind.LEAVING, p, later, at)
+        assert self.coordinator.platform.leaves[p] == at
+        if notice <= 0:
+            assert self.coordinator.board.queue_at[p] == self.coordinator.board.queue_end[p]
+
     @rule(number=numbers, later=times, value=st.sampled_from([0.1, 0.5, 1.0]))
     def speed(self, number: int, later: float, value: float) -> None:
         platform = self.coordinator.platform
@@ -344,13 +360,15 @@ class Machine(RuleBasedStateMachine):
     def answer(self) -> None:
         """The planner answers a question with what is known now."""
         coordinator = self.coordinator
-        while coordinator.asked is not None and coordinator.board.present.any():
+        while coordinator.asked is not None and coordinator.situation().usable().any():
             version = coordinator.version
-            plan = self.planner.plan(coordinator.situation())
-            self.old.append(plan)
+            plan = answered(self.planner, coordinator, coordinator.asked)
+            if plan is not None:
+                self.old.append(plan)
             self.commands = coordinator.handle(NewPlan(coordinator.now, version, plan))
-            assert coordinator.plan is plan
-            assert coordinator.version == version + 1
+            taken = coordinator.evaluations[-1].taken
+            assert (plan is not None and coordinator.plan is plan) == taken
+            assert coordinator.version == version + taken
 
     @precondition(lambda self: self.old)
     @rule(number=numbers, back=st.integers(1, 3))
@@ -381,7 +399,10 @@ class Machine(RuleBasedStateMachine):
         if not hasattr(self, "coordinator"):
             return
         board = self.coordinator.board
-        if not board.present.any():
+        for p in np.flatnonzero(board.present & np.isfinite(board.leaves)).tolist():
+            self.happen(EventKind.GONE, p, 1.0)  # as was announced
+            self.happen(EventKind.JOINED, p, 301.0)
+        if not self.coordinator.board.present.any():
             self.happen(EventKind.JOINED, 0, 1.0)
         self.happen(EventKind.PAUSED, 0, 1.0, 0.0)  # go on, also with what was given up
         finish_all(self.coordinator, self.planner, self.commands)

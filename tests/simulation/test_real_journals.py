@@ -25,7 +25,7 @@ from weft.live.entries import commands_to_dict, entry_from_dict, entry_to_dict
 from weft.live.header import Header
 from weft.live.replay import replay
 from weft.live.session import Silent
-from weft.model import Workflow
+from weft.model import Evaluation, Workflow
 from weft.model.check_run import check_run
 from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
 
@@ -42,6 +42,9 @@ class Plans:
     def heard(self, entry: Event | NewPlan | NewEstimates) -> None:
         if isinstance(entry, NewPlan):
             self.made.append({**entry_to_dict(entry), "seconds": None})
+
+    def judged(self, evaluation: Evaluation) -> None:
+        pass
 
     def sync(self, commands: list[Command]) -> None:
         raise AssertionError("nothing is performed here")

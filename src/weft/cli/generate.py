@@ -68,6 +68,22 @@ Spread = Annotated[
     ),
 ]
 VolumeSpread = Annotated[float | None, _cost_option("Likewise for the data volumes.")]
+Parallelism = Annotated[int, typer.Option(help="Jobs side by side in a parallel step.")]
+
+
+def _join_option(text: str) -> Any:
+    return typer.Option(help=text, rich_help_panel="Processors that join later")
+
+
+JoinEvery = Annotated[float, _join_option("Some join every so many seconds; 0: none ever do.")]
+JoinShare = Annotated[
+    float, _join_option("So many each time, as a share of --processors; rounded, at least 1.")
+]
+JoinUntil = Annotated[float, _join_option("The last time at which some may join.")]
+
+
+def _result(seed: Seed = 0, output: Output = None) -> None:
+    """The options that every command has."""
 
 
 def _costs(
@@ -77,8 +93,6 @@ def _costs(
     processors: Processors = 0,
     spread: Spread = None,
     volume_spread: VolumeSpread = None,
-    seed: Seed = 0,
-    output: Output = None,
 ) -> None:
     """The options that every family has."""
 
@@ -94,14 +108,20 @@ def _family(own: Callable[..., None]) -> Callable[..., None]:
 
         _write(generate(own.__name__, **options), output)
 
-    parameters = [p for f in (own, _costs) for p in signature(f, eval_str=True).parameters.values()]
-    vars(command)["__signature__"] = Signature(parameters)  # what typer reads
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    command.__doc__ = own.__doc__
+    _declare(command, own, _costs, _result)
     if "_" in own.__name__:
         app.command(own.__name__.replace("_", "-"), hidden=True)(command)
     app.command(own.__name__)(command)
     return own
+
+
+def _declare(command: Callable[..., None], own: Callable[..., None], *common: Any) -> None:
+    """Give the command the options that these functions declare, as typer reads them."""
+    declared = [signature(f, eval_str=True).parameters.values() for f in (own, *common)]
+    parameters = [parameter for group in declared for parameter in group]
+    vars(command)["__signature__"] = Signature(parameters)
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = own.__doc__
 
 
 @_family
@@ -124,9 +144,7 @@ def random_layered(
 
 
 @_family
-def fft(
-    points: Annotated[int, typer.Option(help="Points, a power of two.")] = 16,
-) -> None:
+def fft(points: Annotated[int, typer.Option(help="Points, a power of two.")] = 16) -> None:
     """Fast Fourier transform: a tree of calls, then rows of butterflies.
 
     Example: `weft generate fft --points 16 --ccr 1 --seed 7 -o fft.yaml`
@@ -134,9 +152,7 @@ def fft(
 
 
 @_family
-def laplace(
-    size: Annotated[int, typer.Option(help="Side of the grid.")] = 10,
-) -> None:
+def laplace(size: Annotated[int, typer.Option(help="Side of the grid.")] = 10) -> None:
     """Laplace equation: a square grid, solved in diagonal wavefronts.
 
     Example: `weft generate laplace --size 10 --processors 3 --beta 1 -o laplace.yaml`
@@ -144,9 +160,7 @@ def laplace(
 
 
 @_family
-def gaussian(
-    size: Annotated[int, typer.Option(help="Size of the matrix.")] = 10,
-) -> None:
+def gaussian(size: Annotated[int, typer.Option(help="Size of the matrix.")] = 10) -> None:
     """Gaussian elimination: a pivot per step, and updates that get fewer.
 
     Example: `weft generate gaussian --size 5 --processors 4 -o gaussian.yaml`
@@ -165,11 +179,7 @@ def fork_join(
 
 
 @_family
-def out_tree(
-    depth: Depth = 4,
-    arity: Arity = 2,
-    tasks: TreeTasks = 0,
-) -> None:
+def out_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """Out-tree: grows from one task.
 
     Example: `weft generate out_tree --depth 6 --arity 2 -o tree.yaml`
@@ -177,11 +187,7 @@ def out_tree(
 
 
 @_family
-def in_tree(
-    depth: Depth = 4,
-    arity: Arity = 2,
-    tasks: TreeTasks = 0,
-) -> None:
+def in_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """In-tree: shrinks to one task.
 
     Example: `weft generate in_tree --tasks 100 --arity 3 -o reduce.yaml`
@@ -189,9 +195,7 @@ def in_tree(
 
 
 @_family
-def chain(
-    tasks: Tasks = 10,
-) -> None:
+def chain(tasks: Tasks = 10) -> None:
     """Chain: one task after the other.
 
     Example: `weft generate chain --tasks 20 -o chain.yaml`
@@ -199,9 +203,7 @@ def chain(
 
 
 @_family
-def independent(
-    tasks: Tasks = 10,
-) -> None:
+def independent(tasks: Tasks = 10) -> None:
     """Independent tasks: no edges; --ccr means nothing here.
 
     Example: `weft generate independent --tasks 1000 --processors 8 -o bag.yaml`
@@ -209,17 +211,30 @@ def independent(
 
 
 @_family
-def montage(
-    images: Annotated[int, typer.Option(help="Sky images in the mosaic.")] = 20,
-) -> None:
+def montage(images: Annotated[int, typer.Option(help="Sky images in the mosaic.")] = 20) -> None:
     """Montage-like mosaic of sky images: real-looking seconds, and files in MB.
 
     Example: `weft generate montage --images 50 -o mosaic.yaml`
     """
 
 
-@app.command("platform")
-def platform(
+@_family
+def blast(parallelism: Parallelism = 200) -> None:
+    """BLAST: split, many chains of four jobs, merge; the jobs of a step cost alike.
+
+    Example: `weft generate blast --parallelism 200 --ccr 5 -o blast.yaml`
+    """
+
+
+@_family
+def wien2k(parallelism: Parallelism = 200) -> None:
+    """WIEN2K: a chain with two wide steps, whose jobs cost alike, and one job between.
+
+    Example: `weft generate wien2k --parallelism 200 --processors 20 --beta 0.5 -o wien2k.yaml`
+    """
+
+
+def _platform(
     processors: Annotated[int, typer.Option(help="Number of processors: p0, p1, ...")] = 4,
     cores: Annotated[int, typer.Option(help="Processors on one host.")] = 1,
     speed: Annotated[float, typer.Option(help="Mean speed.")] = 1.0,
@@ -233,28 +248,27 @@ def platform(
     price_noise: Annotated[
         float, typer.Option(help="Prices follow speeds, within 1 - n/2 .. 1 + n/2.")
     ] = 0.2,
-    seed: Seed = 0,
-    output: Output = None,
+    join_every: JoinEvery = 0,
+    join_share: JoinShare = 0.0,
+    join_until: JoinUntil = 0,
 ) -> None:
     """Random platform: processors of unlike speed and price, and their network.
 
     Example: `weft generate platform --processors 8 --cores 2 --heterogeneity 1 -o cluster.yaml`
+
+    From 10 processors to 30, two more every 400 s (costs per processor must be for all 30):
+    `weft generate platform --processors 10 --join-every 400 --join-share 0.2 --join-until 4000`
     """
+
+
+def _make_platform(output: Path | None, **options: Any) -> None:
     from weft.generators import generate_platform
 
-    made = generate_platform(
-        processors,
-        cores=cores,
-        speed=speed,
-        heterogeneity=heterogeneity,
-        bandwidth=bandwidth,
-        bandwidth_spread=bandwidth_spread,
-        startup=startup,
-        price=price,
-        price_noise=price_noise,
-        seed=seed,
-    )
-    _write_platform(made, output)
+    _write_platform(generate_platform(**options), output)
+
+
+_declare(_make_platform, _platform, _result)
+app.command("platform")(_make_platform)
 
 
 def _write(made: Workflow, output: Path | None) -> None:

@@ -42,13 +42,15 @@ BY_ATTEMPT = {name for name in LOGS if name.startswith("attempt")} | {"worked", 
 
 
 def empty_board(
-    wf: Workflow, pf: Platform, estimates: Estimates, just_in_time: bool, line: IntArray | None
-) -> Board:
+    wf: Workflow, pf: Platform, estimates: Estimates, just_in_time: bool, line: IntArray | None,
+    min_min: bool = False,
+) -> Board:  # fmt: skip
     """Nothing has happened; the processors that join at 0 are there."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
     burst = wf.widest_fan + p + 1  # outputs sent to all consumers, a start on every processor
     if just_in_time:
-        burst += p * int(np.diff(wf.in_ptr).max(initial=0))  # inputs sent to every processor
+        fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
+        burst += int(fan_in.sum()) if min_min else p * int(fan_in.max(initial=0))
     attempts, transfers = n + burst, len(wf.use_task) + burst
     logs = {
         name: np.zeros(attempts if name in BY_ATTEMPT else transfers, dtype=dtype)
@@ -60,6 +62,7 @@ def empty_board(
         n_hosts=h,
         just_in_time=just_in_time,
         first_come=line is None,
+        min_min=min_min,
         burst=burst,
         order=wf.order,
         in_ptr=wf.in_ptr,
@@ -71,6 +74,8 @@ def empty_board(
         item_producer=wf.item_producer,
         host=pf.host,
         startup=pf.startup.reshape(-1),
+        per_unit=pf.time_per_unit.reshape(-1),
+        item_size=wf.item_size,
         clock=np.zeros(1),
         counts=np.zeros(b.COUNTS, dtype=np.int64),
         status=np.zeros(n, dtype=np.int8),
@@ -78,21 +83,35 @@ def empty_board(
         missing=np.zeros(n, dtype=np.int32),
         attempt=np.full(n, -1, dtype=np.int32),
         latest=np.full(n, np.inf),
+        variance=np.full(1, np.inf),
         line=np.full(n, -1, dtype=np.int32) if line is None else line.astype(np.int32),
         unmade=np.zeros(n, dtype=np.int32),
         ready=np.zeros(n + 1, dtype=np.int32),
+        **_for_min_min(n, p, h) if min_min else _for_min_min(0, 0, 0),
         estimate=estimates.cost.reshape(-1),
         present=pf.present(0.0).copy(),
+        leaves=pf.leaves.copy(),
         running=np.full(p, -1, dtype=np.int32),
         queue=np.zeros(max(n, p), dtype=np.int32),
         queue_at=np.zeros(p, dtype=np.int32),
         queue_end=np.zeros(p, dtype=np.int32),
         availability=np.ones(p),
+        reckoned=np.ones(p),
         held=np.zeros(wf.n_items * h, dtype=np.int8),
         bandwidth=np.ones(h * h),
         commands=np.zeros(2 * (transfers + attempts), dtype=np.int32),
         **logs,
     )
+
+
+def _for_min_min(n: int, p: int, h: int) -> dict[str, Any]:
+    """What only Min-Min needs."""
+    ints = {"candidate": n, "best": n, "row": p + 1, "old_queue": max(n, p)}
+    floats = {"inputs_at": n, "done_at": n, "free_from": p, "arrival": h}
+    return {
+        **{name: np.zeros(size, dtype=np.int32) for name, size in ints.items()},
+        **{name: np.zeros(size) for name, size in floats.items()},
+    }
 
 
 def grown(board: Board, pf: Platform, estimates: Estimates) -> Board:
@@ -103,23 +122,29 @@ def grown(board: Board, pf: Platform, estimates: Estimates) -> Board:
     bandwidth = np.ones((pf.n_hosts, pf.n_hosts))
     bandwidth[:h, :h] = board.bandwidth.reshape(h, h)
     burst = board.burst + more
-    if board.just_in_time:
+    if board.just_in_time and not board.min_min:
         burst += more * int(np.diff(board.in_ptr).max(initial=0))
     queue = np.zeros(max(board.n_tasks, pf.n_processors), dtype=np.int32)
     queue[: len(board.queue)] = board.queue
+    if board.min_min:
+        more_room = _for_min_min(board.n_tasks, pf.n_processors, pf.n_hosts)
+        board = board._replace(**{**more_room, "inputs_at": board.inputs_at})
     return board._replace(
         n_processors=pf.n_processors,
         n_hosts=pf.n_hosts,
         burst=burst,
         host=pf.host,
         startup=pf.startup.reshape(-1),
+        per_unit=pf.time_per_unit.reshape(-1),
         estimate=estimates.cost.reshape(-1),
         present=np.concatenate([board.present, np.zeros(more, dtype=np.bool_)]),
+        leaves=np.concatenate([board.leaves, pf.leaves[board.n_processors :]]),
         running=np.concatenate([board.running, np.full(more, -1, dtype=np.int32)]),
         queue=queue,
         queue_at=np.concatenate([board.queue_at, np.zeros(more, dtype=np.int32)]),
         queue_end=np.concatenate([board.queue_end, np.zeros(more, dtype=np.int32)]),
         availability=np.concatenate([board.availability, np.ones(more)]),
+        reckoned=np.concatenate([board.reckoned, np.ones(more)]),
         held=held.reshape(-1),
         bandwidth=bandwidth.reshape(-1),
     )
@@ -175,7 +200,7 @@ def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimate
             since=board.since[holds],
         ),
         copies=_copies(board),
-        transfers=_transfers(board, wf, pf),
+        transfers=_transfers(board),
         availability=board.availability.copy(),
         present=board.present.copy(),
         given_up=board.status == b.GIVEN_UP if board.counts[b.N_GIVEN_UP] else None,
@@ -192,14 +217,13 @@ def _copies(board: Board) -> Copies:
     return Copies(item=items[:count], host=hosts[:count])
 
 
-def _transfers(board: Board, wf: Workflow, pf: Platform) -> Transfers:
+def _transfers(board: Board) -> Transfers:
     """Transfers under way, and when each is expected at the bandwidth known now."""
     room, count = 64, 65
     while count > room:
         room = max(room, count)
         which, arrival = np.empty(room, dtype=np.int32), np.empty(room)
-        per_unit = pf.time_per_unit.reshape(-1)
-        count = call(under_way, board, wf.item_size, per_unit, STANDS_STILL, which, arrival)
+        count = call(under_way, board, STANDS_STILL, which, arrival)
     which = which[:count]
     return Transfers(
         item=board.transfer_item[which], host=board.transfer_to[which], arrival=arrival[:count]

@@ -159,7 +159,7 @@ def _check_queues(board: Board) -> None:
         row = board.queue[board.queue_at[p] : board.queue_end[p]].tolist()
         _must(not row or board.present[p], f"processor {p} is gone, but has a queue")
         _must(
-            not board.just_in_time or len(row) <= 1,
+            not board.just_in_time or board.min_min or len(row) <= 1,
             f"processor {p} has more than one task, just in time",
         )
         for task in row:
@@ -191,6 +191,8 @@ def _check_queues(board: Board) -> None:
 def _check_nothing_idle(board: Board) -> None:
     """No processor is idle whose next task could start."""
     for p in range(board.n_processors if board.counts[b.HELD_BACK] == 0 else 0):
+        if board.leaves[p] <= board.clock[0]:
+            continue  # what is left in its queue is planned elsewhere when that is told
         if board.present[p] and board.running[p] < 0 and board.queue_at[p] < board.queue_end[p]:
             _must(
                 board.missing[board.queue[board.queue_at[p]]] > 0,
@@ -214,7 +216,7 @@ def _check_line(board: Board) -> None:
         )
         _must(not free or board.unmade[task] == unmade, f"task {task} miscounts what is not made")
     for p in range(board.n_processors if board.counts[b.HELD_BACK] == 0 else 0):
-        idle = board.present[p] and board.running[p] < 0
+        idle = board.present[p] and board.running[p] < 0 and board.leaves[p] > board.clock[0]
         _must(
             not ready or not idle or board.queue_at[p] < board.queue_end[p],
             f"processor {p} is idle while tasks stand in line",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from weft.contracts import Notice, Order, Policy, Watch
+from weft.contracts import TAKEN, Notice, Order, Policy, Watch
 from weft.coordinator.boards import (
     call,
     empty_board,
@@ -41,6 +42,7 @@ from weft.model.events import (
 )
 
 STRANDED = "tasks without a processor"
+VARIANCE = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY)  # news of estimates, not of machines
 MOST_AHEAD = 256  # tasks that an executor is told of in advance, per processor
 
 
@@ -68,7 +70,8 @@ class Coordinator:
         self.losses: Counter[int] = Counter()  # by task, of the processor under it
         self.policy = None if isinstance(strategy, Order) else strategy
         line = strategy.line(workflow) if isinstance(strategy, Order) else None
-        self.board = empty_board(workflow, platform, estimates, self.policy is None, line)
+        min_min = isinstance(strategy, Order) and strategy.min_min
+        self.board = empty_board(workflow, platform, estimates, self.policy is None, line, min_min)
         self.plan: Schedule | None = None
         self.version = 0
         self.asked: Replan | None = None
@@ -113,15 +116,16 @@ class Coordinator:
         """One event; what is to be done about it."""
         if isinstance(event, NewEstimates):
             self.learn(event)
-            return []
-        if isinstance(event, NewPlan):
+            late, changed = -1, True
+        elif isinstance(event, NewPlan):
             late, changed = self.take(event), False
         else:
             self.check(event)
             self.make_room()
             value = self._judged(event)
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
-        replan = self.consider(late, event if changed else None)
+        change = event if changed and not isinstance(event, NewPlan) else None
+        replan = self.consider(late, change)
         commands = self._commands()
         return commands if replan is None else [*commands, replan]
 
@@ -160,7 +164,8 @@ class Coordinator:
             raise IllegalEventError("new estimates are for other processors")
         self.board.clock[0] = new.time
         self.board = grown(self.board, new.platform, new.estimates)
-        self.platform, self.estimates = new.platform, new.estimates
+        self.platform = replace(new.platform, leaves=self.board.leaves)  # some were announced
+        self.estimates = new.estimates
         self._situation = None
 
     def coming(self, processor: int, seconds: float) -> Prepare:
@@ -193,11 +198,14 @@ class Coordinator:
             self.asked = Replan(self.version, self.now, "start")
         return self.asked
 
-    def consider(self, late: int, change: Event | NewPlan | None) -> Replan | None:
-        """Wake the policy if a task would start late or the machines changed."""
+    def consider(self, late: int, change: Event | NewEstimates | None) -> Replan | None:
+        """Wake the policy if a task would start late, or something has changed."""
         if change is not None:  # a plan that is being made knows nothing of it
             self.version += 1
             self.asked = None
+            if not np.array_equal(self.board.leaves, self.platform.leaves):
+                self.platform = replace(self.platform, leaves=self.board.leaves)
+                self._situation = None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
         if self._left_over and change is None:
@@ -205,20 +213,31 @@ class Coordinator:
             return self.asked
         while late >= 0 or change is not None:
             if change is not None and self.stranded():
-                if self.board.present.any():
+                if self._usable():
                     self.asked = Replan(self.version, self.now, STRANDED)
                 return self.asked
-            notice = Notice(late_task=late) if late >= 0 else Notice(event=change)  # type: ignore[arg-type]
+            notice = Notice(late if late >= 0 else None, change)
             assert self.plan is not None
-            rested = change is not None or self.now >= self._rested
-            if rested and self.policy.decide(notice, self.situation(), self.plan):
-                reason = self._reason(notice)
-                self.asked = Replan(self.version, self.now, reason)
+            if self._rest_is_over(change) and self.policy.decide(
+                notice, self.situation(), self.plan
+            ):
+                self.asked = Replan(self.version, self.now, self._reason(notice))
                 return self.asked
             if late >= 0:
                 self.board.counts[b.GRACE] = 1  # then let it start late
             late, change = self.resume(), None
         return None
+
+    def _rest_is_over(self, change: Event | NewEstimates | None) -> bool:
+        """Whether it is time to plan again; a change of the machines cannot wait."""
+        urgent = change is not None
+        if isinstance(change, Event) and change.kind in VARIANCE:
+            urgent = False
+        return urgent or self.now >= self._rested
+
+    def _usable(self) -> bool:
+        """Whether any processor is there to stay."""
+        return bool((self.board.present & (self.board.leaves > self.now)).any())
 
     def resume(self) -> int:
         """Start whatever can start; -1, or a task that would start late."""
@@ -236,19 +255,35 @@ class Coordinator:
             return -1
         self.asked, self._left_over = None, False
         self._rested = self.now + self.rest * new.seconds
-        forced = self.plan is None or asked.reason == STRANDED
-        taken = forced or self.policy.accept(new.schedule, self.plan, self.situation())  # type: ignore[arg-type]
-        makespan = new.schedule.makespan
-        self.evaluations.append(Evaluation(self.now, asked.reason, forced, taken, makespan))
-        if taken:
-            self._install(new.schedule, self.policy.watch(new.schedule, self.situation()))
+        self.board.reckoned[:] = self.board.availability
+        self._judge(new, asked)
         self.board.counts[b.GRACE] = 1
         return self.resume()
+
+    def _judge(self, new: NewPlan, asked: Replan) -> None:
+        """Take the plan if it must be, or is worth it; note the evaluation."""
+        plan, makespan = new.schedule, float("inf")
+        forced = self.plan is None or asked.reason == STRANDED
+        verdict = replace(TAKEN, taken=False)
+        if plan is not None:
+            assert self.policy is not None
+            makespan, verdict = plan.makespan, TAKEN
+            if self.plan is not None and not forced:
+                verdict = self.policy.accept(plan, self.plan, self.situation())
+        self.evaluations.append(
+            Evaluation(
+                self.now, asked.reason, forced, verdict.taken, makespan, verdict.projected,
+                new.seconds,
+            )
+        )  # fmt: skip
+        if plan is not None and self.policy is not None and verdict.taken:
+            self._install(plan, self.policy.watch(plan, self.situation()))
 
     def _install(self, schedule: Schedule, watch: Watch) -> None:
         most = len(self.board.in_item) if self.n_done else 0  # every input sent anew
         board = self.board = room_for(self.board, most)
         board.latest[:] = watch.latest_start
+        board.variance[0] = watch.variance
         moves = waiting(board)
         running = board.attempt_task[board.running[board.running >= 0]]
         moves[running] = schedule.processor[running] != board.on[running]
@@ -257,7 +292,7 @@ class Coordinator:
         self.plan = schedule
         self.version += 1
         # what was lost under a task that migrates is no part of the plan
-        self._left_over = self.stranded() and bool(board.present.any())
+        self._left_over = self.stranded() and self._usable()
 
     def make_room(self) -> Board:
         """The board for an event to come, its logs long enough for whatever that can bring."""
@@ -293,8 +328,18 @@ class Coordinator:
     def _reason(self, notice: Notice) -> str:
         if notice.late_task is not None:
             return f"late start of {self.workflow.task_names[notice.late_task]}"
-        assert notice.event is not None
-        return notice.event.kind.name.lower()
+        event = notice.event
+        if not isinstance(event, Event):
+            return "new estimates"
+        match event.kind:
+            case EventKind.TASK_FINISHED:
+                task = self.workflow.task_names[self.board.attempt_task[event.which]]
+                return f"{task} was off its estimate"
+            case EventKind.JOINED | EventKind.GONE | EventKind.LEAVING | EventKind.AVAILABILITY:
+                what = event.kind.name.lower()
+                what = "changed its speed" if event.kind == EventKind.AVAILABILITY else what
+                return f"{self.platform.processor_names[event.which]} {what}"
+        return event.kind.name.lower().replace("_", " ")
 
     def check_state(self) -> None:
         """Raise BrokenStateError if the run's state contradicts itself."""
@@ -323,5 +368,8 @@ class Coordinator:
                 legal = 0 <= which < len(board.held)
             case EventKind.PAUSED:
                 legal = event.value in (0.0, 1.0)
+            case EventKind.LEAVING:
+                known = 0 <= which < board.n_processors
+                legal = known and bool(board.present[which]) and not math.isnan(event.value)
         if not legal:
             raise IllegalEventError(f"{event} cannot happen now")

@@ -10,7 +10,7 @@ import numpy as np
 from weft.arrays import FloatArray, frozen
 from weft.errors import InputError, unknown_name
 from weft.model import Estimates, Platform, Workflow
-from weft.model.events import Event, EventKind
+from weft.model.events import MORE_TO_COME, Event, EventKind
 from weft.model.world import World
 
 WORLD = 0x776F  # so that the seed of a graph does not draw the same numbers for its world
@@ -51,7 +51,11 @@ def draw(
 
 def platform_changes(platform: Platform) -> list[Event]:
     """Joins and leaves as the platform declares them."""
-    joins = [Event(EventKind.JOINED, p, float(t)) for p, t in enumerate(platform.joins) if t > 0]
+    joining = [(p, t) for p, t in enumerate(platform.joins.tolist()) if t > 0]
+    last = {t: p for p, t in joining}  # it speaks for all that join at the same moment
+    joins = [
+        Event(EventKind.JOINED, p, t, 0.0 if last[t] == p else MORE_TO_COME) for p, t in joining
+    ]
     leaves = [
         Event(EventKind.GONE, p, float(t)) for p, t in enumerate(platform.leaves) if np.isfinite(t)
     ]
@@ -119,8 +123,26 @@ def _presence(platform: Platform, world: World, declared: list[Event]) -> list[E
             events.append(Event(EventKind.JOINED if k % 2 else EventKind.GONE, p, time))
         if len(times) % 2:
             dead.add(p)
+    for name, (announced, gone) in world.leaving.items():
+        p = _found("processor", name, index, "leaving")
+        _check_leaving(platform, world, name, p, announced)
+        events.append(Event(EventKind.LEAVING, p, announced, gone))
+        events.append(Event(EventKind.GONE, p, gone))
     kept = [e for e in declared if e.kind != EventKind.GONE or e.which not in dead]
     return kept + events
+
+
+def _check_leaving(platform: Platform, world: World, name: str, p: int, announced: float) -> None:
+    """A processor announces its leave once, while it is there."""
+    problem = ""
+    if announced <= platform.joins[p] and platform.joins[p] > 0:
+        problem = f"it joins only at {platform.joins[p]:g}"
+    elif np.isfinite(platform.leaves[p]):
+        problem = f"the platform says already that it leaves at {platform.leaves[p]:g}"
+    elif name in world.failures:
+        problem = "it fails, too: give one or the other"
+    if problem:
+        raise InputError(problem, place=_place("leaving", name))
 
 
 def _check_failures(name: str, times: Sequence[float], joins: float, leaves: float) -> None:

@@ -12,7 +12,7 @@ from weft.errors import InputError
 from weft.files import write_text
 from weft.formats.weft_platform import platform_to_dict
 from weft.formats.weft_workflow import workflow_to_dict
-from weft.model import Run, Schedule
+from weft.model import Evaluation, Run, Schedule
 
 VERSION = 1
 _ORDER = ("event", "evaluation", "plan")  # at one time: what happened, what was made of it
@@ -41,7 +41,7 @@ def journal(run: Run) -> list[dict[str, Any]]:
     }
     plans = [_plan(t, plan) for t, plan in zip(run.plan_times, run.plans, strict=True)]
     entries = [{"type": "event", **event.to_dict()} for event in run.events]
-    entries += [_finite({"type": "evaluation", **asdict(e)}) for e in run.evaluations]
+    entries += [_evaluation(e) for e in run.evaluations]
     entries += plans[1:]
     entries.sort(key=lambda entry: (entry["time"], _ORDER.index(entry["type"])))
     return [header, *plans[:1], *entries]
@@ -57,6 +57,13 @@ def _plan(time: float, plan: Schedule) -> dict[str, Any]:
         "start": plan.start.tolist(),
         "finish": plan.finish.tolist(),
     }
+
+
+def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """Without the seconds that planning took here: a journal is the same wherever it is made."""
+    content = asdict(evaluation)
+    del content["seconds"]
+    return _finite({"type": "evaluation", **content})
 
 
 def _finite(entry: dict[str, Any]) -> dict[str, Any]:

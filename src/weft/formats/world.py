@@ -17,7 +17,7 @@ from weft.formats.fields import (
 )
 from weft.model.world import Trace, World
 
-FIELDS = ("durations", "availability", "bandwidth", "failures")
+FIELDS = ("durations", "availability", "bandwidth", "failures", "leaving")
 
 
 def world_from_dict(content: Mapping[str, object]) -> World:
@@ -41,6 +41,10 @@ def world_from_dict(content: Mapping[str, object]) -> World:
         failures={
             processor: _times(value, "failures", processor)
             for processor, value in _entries(document, "failures").items()
+        },
+        leaving={
+            processor: _announcement(value, "leaving", processor)
+            for processor, value in _entries(document, "leaving").items()
         },
     )
 
@@ -117,6 +121,17 @@ def _times(value: object, *place: str | int) -> tuple[float, ...]:
     if not times:
         raise wrong("expected a time, or [dies, back, ...], not an empty list", *place)
     return tuple(times)
+
+
+def _announcement(value: object, *place: str | int) -> tuple[float, float]:
+    """When it is announced that a processor leaves, and when it does."""
+    pair = sequence(value, *place)
+    if len(pair) != 2:
+        raise wrong(f"expected [announced, gone], not {shown(value)}", *place)
+    announced, gone = (number(time, *place, i) for i, time in enumerate(pair))
+    if gone < announced:
+        raise wrong(f"it cannot be gone at {gone:g}, before that is announced", *place)
+    return announced, gone
 
 
 def _not_ascending(time: float, before: float) -> str:

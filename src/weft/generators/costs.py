@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.arrays import FloatArray, csr
+from weft.arrays import FloatArray, IntArray, csr
 from weft.generators.graph import Graph, Profile
 from weft.generators.limits import MAX_COSTS, MAX_TASKS, check_size, number, positive, whole
 from weft.generators.measure import mean_computation
 from weft.model import TaskSpec, Workflow
 
 DEFAULT_MEAN_COST, DEFAULT_CCR, DEFAULT_SPREAD = 10.0, 1.0, 2.0
+CATEGORY_NOISE = 0.2  # the jobs of one category take its mean cost, 10% more or less
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Costs:
       the range, relative to w_i, from 0 (homogeneous) to 2. Nothing without processors.
     - ccr: see measured_ccr; the volumes are drawn like the costs, with volume_spread, and then
       scaled so that the workflow's CCR is exactly this. Nothing without edges.
+
+    Where a family names categories (BLAST, WIEN2K), a mean cost is drawn for each category
+    instead of each task, and a mean volume for each pair of categories that has edges; from
+    these, single tasks and edges differ by 10% at most, and by nothing where the spread is 0.
 
     None is the family's own: 10, 1, 2 and 2, or what its profile says, in seconds and MB.
     """
@@ -53,8 +58,8 @@ class Costs:
 def to_workflow(name: str, graph: Graph, costs: Costs, rng: np.random.Generator) -> Workflow:
     """The graph with costs and volumes.
 
-    The draws come in a fixed order (task means, volumes, then one column per processor), so a
-    seed gives the same tasks whatever the CCR, beta and number of processors.
+    The draws come in a fixed order (means, volumes, then one column per processor), so a seed
+    gives the same tasks whatever the CCR, beta and number of processors.
     """
     check_size("costs (tasks x processors)", len(graph.tasks) * costs.processors, MAX_COSTS)
     task_cost = _task_costs(graph, costs, rng)
@@ -75,6 +80,7 @@ def to_workflow(name: str, graph: Graph, costs: Costs, rng: np.random.Generator)
         volumes,
         base_cost=base_cost,
         processor_cost=by_processor,
+        specs=_specs(graph.categories or []),
     )
 
 
@@ -87,12 +93,27 @@ def _factors(rng: np.random.Generator, count: int, width: float) -> FloatArray:
     return factors
 
 
+def _alike(rng: np.random.Generator, group: IntArray, width: float) -> FloatArray:
+    """One factor per group, and around it those of its members; all above 0."""
+    means = _factors(rng, int(group.max(initial=-1)) + 1, width)
+    members: FloatArray = means[group] * _factors(rng, len(group), min(width, CATEGORY_NOISE))
+    return members
+
+
+def _category_numbers(categories: list[str]) -> IntArray:
+    """Each task's category as a number, in order of appearance."""
+    index = {category: i for i, category in enumerate(dict.fromkeys(categories))}
+    return np.array([index[category] for category in categories], dtype=np.int32)
+
+
 def _task_costs(graph: Graph, costs: Costs, rng: np.random.Generator) -> FloatArray:
     """The mean cost w_i of every task over the processors."""
     n, profile = len(graph.tasks), graph.profile
     if profile is None:
         mean = DEFAULT_MEAN_COST if costs.mean_cost is None else costs.mean_cost
         spread = DEFAULT_SPREAD if costs.spread is None else costs.spread
+        if graph.categories is not None:
+            return mean * _alike(rng, _category_numbers(graph.categories), spread)
         return mean * _factors(rng, n, spread)
     spread = profile.spread if costs.spread is None else costs.spread
     seconds: FloatArray = profile.seconds * _factors(rng, n, spread)
@@ -103,10 +124,21 @@ def _drawn_volumes(graph: Graph, costs: Costs, rng: np.random.Generator) -> Floa
     """The volumes before they are scaled: one per edge, or one per task with a profile."""
     profile, spread = graph.profile, costs.volume_spread
     if profile is None:
-        return _factors(rng, len(graph.producers), DEFAULT_SPREAD if spread is None else spread)
+        spread = DEFAULT_SPREAD if spread is None else spread
+        if graph.categories is not None:
+            return _alike(rng, _category_pairs(graph, graph.categories), spread)
+        return _factors(rng, len(graph.producers), spread)
     noise = _factors(rng, len(graph.tasks), profile.spread if spread is None else spread)
     sizes: FloatArray = profile.size * noise
     return sizes
+
+
+def _category_pairs(graph: Graph, categories: list[str]) -> IntArray:
+    """Each edge's pair of categories (the producer's, the consumer's) as a number."""
+    category = _category_numbers(categories).astype(np.int64)
+    pairs = category[graph.producers] * len(category) + category[graph.consumers]
+    numbers: IntArray = np.unique(pairs, return_inverse=True)[1].astype(np.int32)
+    return numbers
 
 
 def _scaled(graph: Graph, costs: Costs, volumes: FloatArray, computation: float) -> FloatArray:
@@ -128,11 +160,9 @@ def _with_files(
     by_processor: dict[str, FloatArray],
 ) -> Workflow:
     """A workflow whose items are files: a task's output is one item, with all its readers."""
-    kinds = {category: TaskSpec(category=category) for category in profile.categories}
     pointers, readers = csr(graph.producers, graph.consumers, len(graph.tasks))
-    read = np.flatnonzero(np.diff(pointers)).astype(
-        np.int32
-    )  # the last task's output has no reader
+    # the last task's output has no reader
+    read = np.flatnonzero(np.diff(pointers)).astype(np.int32)
     return Workflow(
         name=name,
         task_names=tuple(graph.tasks),
@@ -143,5 +173,11 @@ def _with_files(
         use_task=readers,
         processor_cost=by_processor,
         item_names=tuple(profile.files[task] for task in read),
-        specs={task: kinds[category] for task, category in enumerate(profile.categories)},
+        specs=_specs(profile.categories),
     )
+
+
+def _specs(categories: list[str]) -> dict[int, TaskSpec]:
+    """The categories of the tasks, for the workflow."""
+    kinds = {category: TaskSpec(category=category) for category in dict.fromkeys(categories)}
+    return {task: kinds[category] for task, category in enumerate(categories)}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.arrays import FloatArray, IntArray
+from weft.generators.limits import MAX_TASKS, check_size
 
 Indices = npt.NDArray[np.integer[Any]]  # of any width; edge_list makes them IntArray
 
@@ -34,6 +36,7 @@ class Graph:
     producers: IntArray
     consumers: IntArray
     profile: Profile | None = None
+    categories: list[str] | None = None  # of the tasks of a graph without a profile, if they matter
 
 
 @dataclass(frozen=True)
@@ -75,3 +78,21 @@ def edge_list(*parts: tuple[Indices, Indices]) -> tuple[IntArray, IntArray]:
 def numbered(prefix: str, count: int) -> list[str]:
     """The names prefix0, prefix1, ..."""
     return [f"{prefix}{i}" for i in range(count)]
+
+
+def in_steps(steps: Mapping[str, int | None]) -> Graph:
+    """Steps one after the other, each a category: a single job (None) or that many, numbered.
+
+    Between two numbered steps, which must be of one size, job i feeds job i; else all feed all.
+    """
+    sizes = [count or 1 for count in steps.values()]
+    check_size("tasks", sum(sizes), MAX_TASKS)
+    starts = np.cumsum([0, *sizes])
+    jobs = [np.arange(a, b, dtype=np.int32) for a, b in pairwise(starts)]
+    between = [np.broadcast_arrays(a, b) for a, b in pairwise(jobs)]
+    producers, consumers = edge_list(*[(a, b) for a, b in between])
+    names: list[str] = []
+    for kind, count in steps.items():
+        names += [kind] if count is None else numbered(f"{kind}_", count)
+    categories = [kind for kind, size in zip(steps, sizes, strict=True) for _ in range(size)]
+    return Graph(names, producers, consumers, categories=categories)

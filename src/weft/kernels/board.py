@@ -17,7 +17,8 @@ ABSENT, MOVING, HERE = 0, 1, 2
 OPEN, FINISHED, FAILED, CANCELLED, REWOUND = 0, 1, 2, 3, 4
 # events
 TASK_FINISHED, ITEM_ARRIVED, JOINED, GONE, AVAILABILITY, BANDWIDTH, TASK_FAILED = range(7)
-ITEM_LOST, PAUSED = 7, 8
+ITEM_LOST, PAUSED, LEAVING = 7, 8, 9
+MORE_TO_COME = 1.0  # the value of a join: others join at the same moment
 FOR_GOOD = 2.0  # the value of a failure or a loss that is one too many for the task
 # commands
 START, SEND, CANCEL, DROP = 0, 1, 2, 3
@@ -42,6 +43,7 @@ class Board(NamedTuple):
     n_hosts: int
     just_in_time: bool  # else every task has its place in a plan
     first_come: bool  # just in time: first ready, first served
+    min_min: bool  # just in time: what is ready is mapped at once, by Min-Min
     burst: int  # the most commands that one event can give rise to, but for drops
     order: IntArray
     in_ptr: IntArray
@@ -53,6 +55,8 @@ class Board(NamedTuple):
     item_producer: IntArray
     host: IntArray
     startup: FloatArray  # hosts x hosts, flat
+    per_unit: FloatArray  # likewise
+    item_size: FloatArray
     # the moment
     clock: FloatArray  # one number
     counts: CountArray
@@ -62,17 +66,29 @@ class Board(NamedTuple):
     missing: IntArray  # inputs that are not yet on that processor's host
     attempt: IntArray  # the latest attempt, -1: none
     latest: FloatArray  # the watch: a start later than this is first shown to the policy
+    variance: FloatArray  # one number: so is what is off its estimate by more than this share
     line: IntArray  # just in time: the task's place in line
     unmade: IntArray  # inputs whose producers are not done
     ready: IntArray  # a heap of the ready tasks, first in line first
+    # Min-Min: when a mapped task's inputs were expected, and what it works with while it chooses
+    inputs_at: FloatArray
+    candidate: IntArray
+    best: IntArray
+    done_at: FloatArray
+    free_from: FloatArray  # by processor
+    arrival: FloatArray  # by host
+    row: IntArray  # by processor
+    old_queue: IntArray
     estimate: FloatArray  # expected cost, tasks x processors, flat
     # processors
     present: BoolArray
+    leaves: FloatArray  # when it will be gone, as far as that is announced
     running: IntArray  # attempt, -1: idle
     queue: IntArray  # the plan: tasks in their order, processor by processor
     queue_at: IntArray  # next in the processor's row
     queue_end: IntArray
     availability: FloatArray
+    reckoned: FloatArray  # the availability that the plan reckons with
     # items on hosts, flat
     held: ByteArray
     bandwidth: FloatArray  # hosts x hosts, flat: factor of the link's bandwidth now

@@ -46,10 +46,10 @@ def drive(board: Board, world: World) -> tuple[int, int, int, int]:
             break
         late, changed = apply_event(board, kind, which, time, value)
         perform(board, world)
+        if changed:
+            return CHANGED, late, kind, which
         if late >= 0:
             return LATE, late, kind, which
-        if changed:
-            return CHANGED, -1, kind, which
     return NOTHING, -1, kind, which
 
 

@@ -7,6 +7,7 @@ move only when its processor is chosen, and the processor waits for them.
 from __future__ import annotations
 
 from weft.kernels.board import DONE, HERE, IN_LINE, N_READY, WAITING, Board
+from weft.kernels.losses import leave_queue
 
 
 def stand_in_line(board: Board) -> None:
@@ -19,9 +20,7 @@ def stand_in_line(board: Board) -> None:
         if board.on[task] >= 0:
             if can_gather(board, task):
                 continue
-            p = board.on[task]  # a processor must not wait for what may need it to be made again
-            board.queue_at[p] = board.queue_end[p]
-            board.on[task] = -1
+            leave_queue(board, task)  # no processor waits for what may need it to be made again
         board.unmade[task] = 0
         for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
             producer = board.item_producer[board.in_item[e]]
@@ -88,10 +87,10 @@ def next_in_line(board: Board) -> int:
 
 def fastest_idle(board: Board, task: int) -> int:
     """The idle processor on which the task is expected to take least; -1: all have work."""
-    best = -1
+    best, row = -1, task * board.n_processors
     for p in range(board.n_processors):
         free = board.present[p] and board.running[p] < 0 and board.queue_at[p] >= board.queue_end[p]
-        row = task * board.n_processors
+        free = free and board.leaves[p] > board.clock[0]
         if free and (best < 0 or board.estimate[row + p] < board.estimate[row + best]):
             best = p
     return best

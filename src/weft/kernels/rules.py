@@ -26,6 +26,8 @@ from weft.kernels.board import (
     ITEM_ARRIVED,
     ITEM_LOST,
     JOINED,
+    LEAVING,
+    MORE_TO_COME,
     MOVING,
     N_ATTEMPTS,
     N_DONE,
@@ -53,6 +55,7 @@ from weft.kernels.losses import (
     rewind_lost,
     take_up_again,
 )
+from weft.kernels.min_min import map_ready
 
 
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
@@ -63,12 +66,12 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
     """
     board.clock[0] = time
     if kind == TASK_FINISHED:
-        return finish_attempt(board, which), False
+        off = off_estimate(board, which)
+        return finish_attempt(board, which, off), off
     if kind == ITEM_ARRIVED:
         return item_arrived(board, which), False
     if kind == AVAILABILITY:
-        availability_changed(board, which, value)
-        return -1, False
+        return -1, availability_changed(board, which, value)
     if kind == BANDWIDTH:
         bandwidth_changed(board, which, value)
         return -1, False
@@ -76,6 +79,7 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
         board.counts[HELD_BACK] = 1 if value > 0 else 0
         if value > 0 or not take_up_again(board):
             return go_on(board), False
+        make_good(board)  # an input may have been lost while nobody wanted it
     elif kind == TASK_FAILED:
         end_attempt(board, which, FAILED)
         if value == FOR_GOOD:
@@ -83,6 +87,14 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
         make_good(board)  # an input may have been lost while it ran
     elif kind == JOINED:
         board.present[which] = True
+        if board.leaves[which] <= time:
+            board.leaves[which] = np.inf  # it is back
+        if value == MORE_TO_COME:
+            return -1, False
+    elif kind == LEAVING:
+        board.leaves[which] = value
+        if value <= time:
+            empty_queue(board, which)
     elif kind == GONE:
         processor_gone(board, which, value)
     elif kind == ITEM_LOST:
@@ -104,13 +116,30 @@ def go_on(board: Board) -> int:
     return dispatch_all(board)
 
 
-def availability_changed(board: Board, p: int, value: float) -> None:
-    """Note what was done at the old speed."""
+def off_estimate(board: Board, attempt: int) -> bool:
+    """Whether a finished attempt took longer or shorter than expected, by more than the watch."""
+    if board.variance[0] == np.inf:
+        return False
+    p = board.attempt_on[attempt]
+    expected = board.estimate[board.attempt_task[attempt] * board.n_processors + p]
+    last = (board.clock[0] - board.since[attempt]) * board.availability[p]
+    took = board.worked[attempt] + last
+    return bool(abs(took - expected) > board.variance[0] * expected)
+
+
+def availability_changed(board: Board, p: int, value: float) -> bool:
+    """Note what was done at the old speed; whether the new one is off by more than the watch."""
     attempt, now = board.running[p], board.clock[0]
     if attempt >= 0:
         board.worked[attempt] += (now - board.since[attempt]) * board.availability[p]
         board.since[attempt] = now
     board.availability[p] = value
+    if board.variance[0] == np.inf:
+        return False
+    off = abs(value - board.reckoned[p]) > board.variance[0] * board.reckoned[p]
+    if off:
+        board.reckoned[p] = value
+    return bool(off)
 
 
 def bandwidth_changed(board: Board, link: int, value: float) -> None:
@@ -125,8 +154,11 @@ def bandwidth_changed(board: Board, link: int, value: float) -> None:
     board.bandwidth[link] = value
 
 
-def finish_attempt(board: Board, attempt: int) -> int:
-    """A task is done: its outputs are on its host, and go to the hosts of their consumers."""
+def finish_attempt(board: Board, attempt: int, hold: bool) -> int:
+    """A task is done: its outputs are on its host, and go to the hosts of their consumers.
+
+    Nothing is started if that is to be held until the policy has been asked.
+    """
     task, p = board.attempt_task[attempt], board.attempt_on[attempt]
     here = board.host[p]
     end_attempt(board, attempt, FINISHED)
@@ -145,7 +177,7 @@ def finish_attempt(board: Board, attempt: int) -> int:
             if there == here:
                 if not had_it:
                     board.missing[consumer] -= 1
-                if board.on[consumer] != p and late < 0:
+                if board.on[consumer] != p and late < 0 and not hold:
                     late = dispatch(board, board.on[consumer])
             elif board.held[item * board.n_hosts + there] == ABSENT:
                 send(board, item, here, there)
@@ -153,11 +185,14 @@ def finish_attempt(board: Board, attempt: int) -> int:
         producer_done(board, task)
         hand_out(board)
         return -1
-    return late if late >= 0 else dispatch(board, p)
+    return late if late >= 0 or hold else dispatch(board, p)
 
 
 def hand_out(board: Board) -> None:
     """Just in time: give ready tasks to idle processors, in the order of the line."""
+    if board.min_min:
+        map_and_gather(board)
+        return
     while board.counts[N_READY] > 0 and board.counts[HELD_BACK] == 0:
         task = board.ready[0]
         p = fastest_idle(board, task)
@@ -170,6 +205,15 @@ def hand_out(board: Board) -> None:
         board.queue_end[p] = p + 1
         gather(board, task)
         dispatch(board, p)
+
+
+def map_and_gather(board: Board) -> None:
+    """Just in time by Min-Min: what is ready gets its place in a queue, and its inputs move."""
+    if board.counts[HELD_BACK] > 0:
+        return
+    for k in range(map_ready(board)):
+        gather(board, board.candidate[k])
+    dispatch_all(board)
 
 
 def item_arrived(board: Board, transfer: int) -> int:
@@ -195,7 +239,7 @@ def dispatch(board: Board, p: int) -> int:
     """Start the next task of the processor if it can; -1, or the task that would start late."""
     if not board.present[p] or board.running[p] >= 0 or board.queue_at[p] >= board.queue_end[p]:
         return -1
-    if board.counts[HELD_BACK] > 0:
+    if board.counts[HELD_BACK] > 0 or board.leaves[p] <= board.clock[0]:
         return -1
     task = board.queue[board.queue_at[p]]
     if board.missing[task] > 0:
@@ -272,9 +316,7 @@ def cancel(board: Board, task: int) -> None:
 def processor_gone(board: Board, p: int, value: float) -> None:
     """A processor left or died: its attempt ends; with its host's last one the host's items go."""
     board.present[p] = False
-    for k in range(board.queue_at[p], board.queue_end[p]):
-        board.on[board.queue[k]] = -1
-    board.queue_at[p] = board.queue_end[p]
+    empty_queue(board, p)
     if board.running[p] >= 0:
         attempt = board.running[p]
         end_attempt(board, attempt, FAILED)
@@ -287,6 +329,13 @@ def processor_gone(board: Board, p: int, value: float) -> None:
     if last:
         host_gone(board, board.host[p])
     make_good(board)
+
+
+def empty_queue(board: Board, p: int) -> None:
+    """What was to run on a processor must run elsewhere."""
+    for k in range(board.queue_at[p], board.queue_end[p]):
+        board.on[board.queue[k]] = -1
+    board.queue_at[p] = board.queue_end[p]
 
 
 def item_lost(board: Board, item: int, host: int) -> None:

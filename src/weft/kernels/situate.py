@@ -46,10 +46,7 @@ def needed(board: Board, item: int) -> bool:
     return False
 
 
-def under_way(
-    board: Board, item_size: FloatArray, per_unit: FloatArray, slowest: float,
-    transfers: IntArray, arrival: FloatArray,
-) -> int:  # fmt: skip
+def under_way(board: Board, slowest: float, transfers: IntArray, arrival: FloatArray) -> int:
     """List the transfers under way and when each is expected at the bandwidth known now.
 
     A link is expected to be no slower than `slowest`, even if it stands still.
@@ -59,7 +56,8 @@ def under_way(
         if not np.isnan(board.transfer_arrival[transfer]):
             continue
         link = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
-        left = item_size[board.transfer_item[transfer]] * per_unit[link] - board.moved[transfer]
+        size = board.item_size[board.transfer_item[transfer]]
+        left = size * board.per_unit[link] - board.moved[transfer]
         since, rate = board.moved_since[transfer], board.bandwidth[link]
         if rate < slowest and board.clock[0] > since:
             left -= (board.clock[0] - since) * rate

@@ -36,11 +36,16 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
             "platform": platform_to_dict(entry.platform),
         }
     plan = entry.schedule
-    return {
+    answer = {
         "t": "plan",
         "time": entry.time,
         "version": entry.version,
         "seconds": entry.seconds,
+    }
+    if plan is None:
+        return answer
+    return {
+        **answer,
         "planner": plan.planner,
         "processor": pack(plan.processor),
         "start": pack(plan.start),
@@ -59,6 +64,8 @@ def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platf
         return NewEstimates(time, estimates, platform_from_dict(content["platform"]))
     if content["t"] != "plan":
         raise InputError(f"the journal has an entry of an unknown kind: {content['t']!r}")
+    if "planner" not in content:
+        return NewPlan(time, content["version"], None, real(content["seconds"]))
     schedule = Schedule(
         planner=content["planner"],
         workflow=workflow,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.errors import WeftError
+from weft.history.lessons import differ_much
 from weft.history.predictor import Prediction, categories_of, predict
 from weft.history.records import History, TaskRecord, TransferRecord
 from weft.live.options import Options
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 FORGETS = 0.1  # the weight of the newest task in the pace
 LEAST_NEW = 4  # measured tasks before estimates are looked at again
 REST = 50.0  # times what that took, before it is done again
-MUCH = 0.1  # the median change of an estimate that is worth telling
-TINY = 1e-9
 
 
 class Estimating:
@@ -94,10 +93,7 @@ class Estimating:
         old, self._predicted_at = self._estimates, self._observed
         estimates = self.predict(platform, machines).estimates
         self._rested = time.monotonic() + REST * (time.monotonic() - now)
-        if old is None or old.cost.shape != estimates.cost.shape:
-            return estimates
-        change = np.abs(np.log(np.maximum(estimates.cost, TINY) / np.maximum(old.cost, TINY)))
-        if float(np.median(change)) > MUCH:
+        if old is None or differ_much(old, estimates):
             return estimates
         self._estimates = old  # what the coordinator knows
         return None

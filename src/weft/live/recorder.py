@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import WeftError
 from weft.journal.log import Journal
+from weft.journal.plain import plain
 from weft.live.entries import Entry, commands_to_dict, entry_to_dict
+from weft.model import Evaluation
 from weft.model.events import Command
 
 if TYPE_CHECKING:
@@ -33,6 +36,10 @@ class JournalRecorder:
     def note(self, kind: str, **content: Any) -> None:
         """Keep something that the coordinator need not know."""
         self.pending.append({"t": kind, **content})
+
+    def judged(self, evaluation: Evaluation) -> None:
+        """Keep for people what became of a plan; no one needs it to go on."""
+        self.note("evaluation", **plain(asdict(evaluation)))
 
     def sync(self, commands: list[Command]) -> None:
         """All that was heard is on disk when this returns."""

@@ -12,7 +12,7 @@ from weft.journal.log import Contents
 from weft.live.entries import commands_to_dict, entry_from_dict
 from weft.live.header import Header
 from weft.model import Run
-from weft.model.events import Command, Event, EventKind, NewPlan, Replan
+from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
 from weft.wiring import Progress, record
 
 HEARD = ("event", "plan", "estimates")
@@ -22,6 +22,7 @@ CHANGES = (
     EventKind.AVAILABILITY,
     EventKind.BANDWIDTH,
     EventKind.ITEM_LOST,
+    EventKind.LEAVING,
 )
 
 
@@ -78,6 +79,8 @@ def _heard(replayed: Replayed, content: dict[str, Any]) -> list[Command]:
     if isinstance(entry, Event):
         assert progress.events is not None
         progress.events.append(entry)
+    if isinstance(entry, NewEstimates):
+        progress.learned.append(entry)
     commands = coordinator.handle(entry)
     if isinstance(entry, NewPlan):
         progress.planning_seconds += entry.seconds

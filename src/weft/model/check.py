@@ -61,7 +61,7 @@ def _facts(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> 
 
 def _durations(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
     tasks = np.arange(s.workflow.n_tasks)
-    needed = situation.estimates.cost[tasks, s.processor]
+    needed = situation.cost[tasks, s.processor]
     wrong = ~begun & (np.abs(s.finish - s.start - needed) > slop)
     return [
         f"task {_task(s, t)} takes {s.finish[t] - s.start[t]:g} on {_processor(s, t)}, "

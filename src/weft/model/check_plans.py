@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import BoolArray, IntArray
+from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.model.estimates import Estimates
 from weft.model.run_facts import CANCELLED, FAILED, REWOUND, TOLERANCE, Facts, Indices, Log
 from weft.model.schedule import Schedule
@@ -94,15 +94,48 @@ class Following:
         by_plan = np.argsort(self.plan_of, kind="stable")
         numbers, first = np.unique(self.plan_of[by_plan], return_index=True)
         for number, attempts in zip(numbers, np.split(by_plan, first[1:]), strict=True):
-            plan, tasks = self.run.plans[number], a.task[attempts]
-            with np.errstate(invalid="ignore"):
-                self.expected[attempts] = plan.finish[tasks] - plan.start[tasks]
-        if self.run.strategy.partition("[")[0] != "ideal":
+            plan, tasks = self.run.plans[number], a.task[attempts].astype(np.int64)
+            work = self._works(plan, self.run.plan_times[number], tasks)
+            wanted = a.work[attempts] if self._ideal else self._wanted(number, tasks)
+            closer = np.abs(work[1] - wanted) < np.abs(work[0] - wanted)
+            self.expected[attempts] = np.where(closer, work[1], work[0])
+        if not self._ideal:
             return []
         off = np.abs(self.expected - a.work) > self.slop
         return [
             f"task {self.f.task(k)} was to take {self.expected[k]:g}, but ideal knew {a.work[k]:g}"
             for k in np.flatnonzero(off)
+        ]
+
+    @property
+    def _ideal(self) -> bool:
+        return self.run.strategy.partition("[")[0] == "ideal"
+
+    def _works(self, plan: Schedule, now: float, tasks: Indices) -> list[FloatArray]:
+        """What a plan takes tasks for, at full availability: it reckons with that of its time.
+
+        A change just then may have been known or not.
+        """
+        with np.errstate(invalid="ignore"):
+            takes = plan.finish[tasks] - plan.start[tasks]
+        p, moment = plan.processor[tasks], np.full(len(tasks), now)
+        rates = (self.f.availability.at(p, moment, before) for before in (False, True))
+        return [takes * np.maximum(rate, STANDS_STILL) for rate in rates]
+
+    def _wanted(self, number: int, tasks: Indices) -> FloatArray:
+        """What was estimated when a plan was made, as far as that is known."""
+        plan, now = self.run.plans[number], self.run.plan_times[number]
+        costs = self._costs(now)
+        return costs[-1][tasks, plan.processor[tasks]] if costs else np.full(len(tasks), np.nan)
+
+    def _costs(self, now: float) -> list[FloatArray]:
+        """The estimates that a plan of this time may rest on; they may have changed just then."""
+        if self.estimates is None:
+            return []
+        before = [self.estimates, *(new.estimates for new in self.run.lessons if new.time < now)]
+        return [
+            before[-1].cost,
+            *(new.estimates.cost for new in self.run.lessons if new.time == now),
         ]
 
     def _known(self, plan: Schedule, now: float, latest: Indices) -> list[str]:
@@ -139,21 +172,26 @@ class Following:
         planned, p = plan.finish[tasks], a.processor[k]
         known = (planned == a.finish[k]) & (a.finish[k] <= now)
         done = trace.until(p, moment) - trace.until(p, a.start[k])
-        left = np.maximum(0.0, self.expected[k] - done)
         expected = np.isnan(self.expected[k])
+        works = [self.expected[k]]
+        if self.run.lessons:
+            works += [cost[tasks, p] for cost in self._costs(now)]
         for before in (False, True):  # a change of speed just then may have been known or not
             rate = np.maximum(trace.at(p, moment, before), STANDS_STILL)
-            expected |= (np.abs((planned - now) * rate - left) <= self.slop) & (planned >= now)
+            for work in works:
+                left = np.maximum(0.0, work - done)
+                expected |= (np.abs((planned - now) * rate - left) <= self.slop) & (planned >= now)
         right: BoolArray = known | (expected & (a.finish[k] >= now))
         return right
 
     def _estimated(self, plan: Schedule, tasks: Indices, now: float) -> list[str]:
         """Tasks not begun are planned with the estimates."""
-        assert self.estimates is not None
-        with np.errstate(invalid="ignore"):
-            takes = plan.finish[tasks] - plan.start[tasks]
-            slop = self.slop + TOLERANCE * np.nan_to_num(plan.finish[tasks], posinf=0.0)
-            off = np.abs(takes - self.estimates.cost[tasks, plan.processor[tasks]]) > slop
+        off = np.ones(len(tasks), dtype=np.bool_)
+        slop = self.slop + TOLERANCE * np.nan_to_num(plan.finish[tasks], posinf=0.0)
+        for work in self._works(plan, now, tasks):
+            for cost in self._costs(now):
+                with np.errstate(invalid="ignore"):
+                    off &= np.abs(work - cost[tasks, plan.processor[tasks]]) > slop
         return [
             f"the plan of {now:g} gives task {self.f.wf.task_names[t]!r} a time that nobody "
             f"estimated: {plan.finish[t] - plan.start[t]:g}"

@@ -95,6 +95,8 @@ def _changes(run: Run) -> list[str]:
                 legal = 0 <= e.which < n and 0 <= e.value <= 1
             case EventKind.BANDWIDTH:
                 legal = 0 <= e.which < links and 0 <= e.value < np.inf
+            case EventKind.LEAVING:
+                legal = 0 <= e.which < n and bool(here[e.which])
             case EventKind.ITEM_LOST:
                 legal = 0 <= e.which < run.workflow.n_items * run.platform.n_hosts
             case _:

@@ -24,11 +24,14 @@ class EventKind(IntEnum):
     TASK_FAILED = 6
     ITEM_LOST = 7
     PAUSED = 8
+    LEAVING = 9
 
 
 # The values of TASK_FAILED. The first counts as a failure of the task; the last as a loss of the
 # machine under it, as GONE does; the other is nobody's fault, and counts as nothing.
 OWN_FAULT, NO_FAULT, MACHINE_LOST = 0.0, 1.0, 3.0
+# The value of JOINED where others join at the same moment: the last one speaks for all.
+MORE_TO_COME = 1.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Event:
     """Something happened: to an attempt, a transfer, a processor, a link or an item.
 
     A link is from x hosts + to. An item on a host is host x items + item: hosts may be added.
+    LEAVING announces that a processor will be gone at the time `value`; from a time that has come
+    already nothing new starts there, and it may go once what it runs is done.
     """
 
     kind: EventKind
@@ -67,7 +72,7 @@ class NewPlan:
 
     time: float
     version: int
-    schedule: Schedule
+    schedule: Schedule | None  # None: it found none, and the old one is kept
     seconds: float = 0.0  # that the planner took
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, frozen
-from weft.model.events import Event
+from weft.model.events import Event, NewEstimates
 from weft.model.platform import Platform
 from weft.model.schedule import Schedule
 from weft.model.workflow import Workflow
@@ -24,7 +24,9 @@ class Evaluation:
     reason: str
     forced: bool  # the plan before could not be followed any more
     taken: bool
-    makespan: float  # the candidate's
+    makespan: float  # the candidate's; infinite if none could be made
+    projected: float = float("nan")  # the current plan's from then on, where they were compared
+    seconds: float = field(default=0.0, compare=False, repr=False)  # that the planner took
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,7 @@ class Run:
     changes: tuple[Event, ...] = ()  # what happened to the machines
     events: tuple[Event, ...] | None = None  # everything, in order, where it was kept
     planning_seconds: float = field(default=0.0)
+    lessons: tuple[NewEstimates, ...] = ()  # how estimates changed meanwhile
     real: bool = False  # on real machines: transfers take what they take
 
     @property

@@ -102,8 +102,19 @@ class Situation:
         return Situation(workflow, platform, Estimates.declared(workflow, platform))
 
     def usable(self) -> BoolArray:
-        """The processors that may be used now."""
-        return self.platform.present(self.now) if self.present is None else self.present
+        """The processors that may be used now: there, and not about to leave at once."""
+        if self.present is None:
+            return self.platform.present(self.now)
+        usable: BoolArray = self.present & (self.platform.leaves > self.now)
+        return usable
+
+    @cached_property
+    def cost(self) -> FloatArray:
+        """What a task that has yet to start takes on each processor, as that is available now."""
+        full, availability = self.estimates.cost, self.availability
+        if availability is None or bool((availability == 1.0).all()):
+            return full
+        return full / np.maximum(availability, STANDS_STILL)
 
     def expected_finish(self) -> FloatArray:
         """When each attempt finished, or should: an overdue one is expected to finish now."""

@@ -19,3 +19,4 @@ class World:
     availability: Mapping[str, Trace] = field(default_factory=dict)  # by processor, 0 to 1
     bandwidth: Mapping[tuple[str, str], Trace] = field(default_factory=dict)  # factors, both ways
     failures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    leaving: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # announced, gone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.contracts import Notice
+from weft.contracts import TAKEN, Notice, Verdict
 from weft.model import Schedule, Situation
 
 
@@ -18,6 +18,6 @@ class LateStarts:
         """Before a start that is late."""
         return notice.late_task is not None
 
-    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
+    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """Always."""
-        return True
+        return TAKEN

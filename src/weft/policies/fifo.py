@@ -13,6 +13,7 @@ class Fifo:
     """Just in time: the task that became ready first goes to the fastest idle processor."""
 
     name: ClassVar[str] = "fifo"
+    min_min: ClassVar[bool] = False
 
     def line(self, workflow: Workflow) -> None:
         """First ready, first served."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from weft.contracts import Notice, Watch
+from weft.contracts import TAKEN, Notice, Verdict, Watch
 from weft.model import Schedule, Situation
 
 
@@ -26,6 +26,6 @@ class Static:
         """No new plan."""
         return False
 
-    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> bool:
+    def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """A plan that had to be made is taken."""
-        return True
+        return TAKEN

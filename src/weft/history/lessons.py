@@ -1,0 +1,91 @@
+"""What a simulated run teaches: the predictor learns from the finished tasks of a category."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from weft.history.predictor import categories_of, predict
+from weft.history.records import History
+from weft.kernels import board as b
+from weft.kernels.board import Board
+from weft.model import Estimates, Platform, Processor, Workflow
+
+MUCH = 0.1  # the median change of an estimate that is worth telling
+TINY = 1e-9
+
+
+def differ_much(old: Estimates, new: Estimates) -> bool:
+    """Whether estimates have changed enough to be told; some would still be wrong otherwise."""
+    if old.cost.shape != new.cost.shape:
+        return True
+    change = np.abs(np.log(np.maximum(new.cost, TINY) / np.maximum(old.cost, TINY)))
+    return float(np.median(change)) > MUCH
+
+
+class Lessons:
+    """Estimates that learn within a run: as declared, times what the predictor says of that.
+
+    The predictor is shown by how much finished tasks were off, as if each had been declared to take
+    one second, so that what is declared of the others still counts.
+    """
+
+    def __init__(self, workflow: Workflow, platform: Platform, declared: Estimates) -> None:
+        self.declared = declared
+        self.categories = categories_of(workflow)
+        self.machines = platform.processor_names
+        self.history, self.seen = History(), 0
+        n = workflow.n_tasks
+        self._tasks = Workflow.from_edges(
+            workflow.name,
+            workflow.task_names,
+            np.empty(0, dtype=np.int32),
+            np.empty(0, dtype=np.int32),
+            np.empty(0),
+            base_cost=np.ones(n),
+        )
+        self._machines = Platform.build([Processor(name) for name in self.machines])
+        self._open: list[int] = []
+
+    @staticmethod
+    def of(workflow: Workflow, platform: Platform, declared: Estimates) -> Lessons | None:
+        """None if no task is like another."""
+        categories = Counter(workflow.spec(task).category for task in range(workflow.n_tasks))
+        categories.pop(None, None)
+        if not any(count > 1 for count in categories.values()):
+            return None
+        return Lessons(workflow, platform, declared)
+
+    def revised(self, board: Board, known: Estimates) -> Estimates | None:
+        """Other estimates, if tasks have finished meanwhile that change them by much."""
+        if not self._observe(board):
+            return None
+        found = predict(self._tasks, self._machines, self.machines, self.categories, self.history)
+        estimates = Estimates(self.declared.cost * found.estimates.cost)
+        return estimates if differ_much(known, estimates) else None
+
+    def _observe(self, board: Board) -> bool:
+        """Look at what has finished since; whether there is any."""
+        end = int(board.counts[b.N_ATTEMPTS])
+        attempts, self._open = [*self._open, *range(self.seen, end)], []
+        self.seen, any_new = end, False
+        for k in attempts:
+            if board.attempt_end[k] == b.OPEN:
+                self._open.append(k)
+            elif board.attempt_end[k] == b.FINISHED:
+                task, p = int(board.attempt_task[k]), int(board.attempt_on[k])
+                declared = float(self.declared.cost[task, p])
+                if declared > TINY:
+                    self.history.observe(
+                        self.categories[task], self.machines[p], worked(board, k) / declared
+                    )
+                    any_new = True
+        return any_new
+
+
+def worked(board: Board, attempt: int) -> float:
+    """What a finished attempt took, in seconds at full availability."""
+    p = board.attempt_on[attempt]
+    last = (board.attempt_finish[attempt] - board.since[attempt]) * board.availability[p]
+    return float(board.worked[attempt] + last)

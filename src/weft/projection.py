@@ -1,0 +1,34 @@
+"""Projection: what a plan is expected to give from now, with what is known now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.model import Schedule, Situation
+from weft.planning import Planning
+
+
+def project(plan: Schedule, situation: Situation) -> Schedule | None:
+    """The plan from now on: each task where and in the order in which it stands there.
+
+    What has begun is as it is. None if the plan cannot be followed: a processor is gone, or leaves
+    before what is planned on it can be done.
+    """
+    planning = Planning(situation)
+    number = np.full(situation.platform.n_processors, -1, dtype=np.int32)
+    number[planning.usable] = np.arange(len(planning.usable), dtype=np.int32)
+    pins = number[plan.processor]
+    movable = planning.problem.movable
+    if bool((pins[movable] < 0).any()):
+        return None
+    order = plan.in_time[movable[plan.in_time]]
+    placement = planning.place(order, pinned=pins, insertion=False)
+    if bool((placement[0][movable] != pins[movable]).any()):
+        return None
+    return planning.schedule(plan.planner, placement)
+
+
+def projected_makespan(plan: Schedule, situation: Situation) -> float:
+    """When the plan is expected to end; infinite if it cannot be followed."""
+    projection = project(plan, situation)
+    return float("inf") if projection is None else projection.makespan
