@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from weft.api import compute, load, load_platform, plan, run, simulate
+    from weft.api import compute, load, load_platform, plan, run, simulate, what_if
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
     from weft.experiments.comparison import compare
     from weft.flow import Flow
@@ -29,6 +29,7 @@ _HOMES = {
     "simulate": "weft.api",
     "run": "weft.api",
     "compute": "weft.api",
+    "what_if": "weft.api",
     "Flow": "weft.flow",
     "Outcome": "weft.live.outcome",
     "RunFailedError": "weft.live.outcome",
@@ -63,6 +64,7 @@ __all__ = [
     "plan",
     "run",
     "simulate",
+    "what_if",
 ]
 
 

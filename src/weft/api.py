@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from os import PathLike
@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import formats, registry
+from weft.errors import InputError
 from weft.files import in_file
 from weft.model import Estimates, Platform, Run, Schedule, Situation, Workflow
 
 if TYPE_CHECKING:
     from weft.flow import Flow, Task
     from weft.live import Listener, Outcome
+    from weft.whatif import WhatIf
 
 Source = str | PathLike[str] | Mapping[str, Any]
 
@@ -64,6 +66,40 @@ def simulate(
                 workflow, platform, estimates, given, qoi, seed, per_processor
             )
     return wiring.simulate(workflow, platform, estimates, policy, planner, truth, by_events)
+
+
+def what_if(
+    workflow: Workflow | None = None,
+    platform: Platform | None = None,
+    add: str | Sequence[str] = (),
+    remove: str | Sequence[str] = (),
+    at: float | None = None,
+    planner: str | None = None,
+    *,
+    run: str | None = None,
+    dir: str | PathLike[str] = ".",
+) -> WhatIf:
+    """What to expect if processors came or went: of a workflow before its start, or of a run.
+
+    `add` is like `fast:2`, `fast:1..10` or `new[speed=2]:1`, `remove` names, or `each`; `at` is a
+    time of the run, now if it is not given. New plans are made by `planner`: `heft`, or for a run
+    its own. Nothing is changed.
+    """
+    from weft import whatif
+
+    added = [add] if isinstance(add, str) else list(add)
+    removed = [remove] if isinstance(remove, str) else list(remove)
+    if run is not None:
+        if workflow is not None or platform is not None:
+            raise InputError("give a workflow and a platform, or a run, not both")
+        from weft.journal.places import RunHome
+
+        stage = whatif.in_progress(RunHome.find(Path(dir), run), planner)
+    elif workflow is None or platform is None:
+        raise InputError("give a workflow and a platform, or a run")
+    else:
+        stage = whatif.before_start(workflow, platform, planner or "heft")
+    return whatif.ask(stage, added, removed, at)
 
 
 def run(

@@ -217,6 +217,20 @@ class Planning:
             raise PlanningError(f"no processor can finish task {task!r} before it leaves")
 
 
+_latest: tuple[Planning, ...] = ()
+
+
+def planning_of(situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Planning:
+    """The same for whoever asks of the same situation: a planner, then a projection."""
+    global _latest
+    for known in _latest:
+        if known.situation is situation and known.freedom is freedom:
+            return known
+    planning = Planning(situation, freedom)
+    _latest = (planning,)
+    return planning
+
+
 def _listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from weft.errors import PlanningError
 from weft.model import Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 def project(plan: Schedule, situation: Situation) -> Schedule | None:
@@ -14,7 +15,10 @@ def project(plan: Schedule, situation: Situation) -> Schedule | None:
     What has begun is as it is. None if the plan cannot be followed: a processor is gone, or leaves
     before what is planned on it can be done.
     """
-    planning = Planning(situation)
+    try:
+        planning = planning_of(situation)
+    except PlanningError:  # nobody is there
+        return None
     number = np.full(situation.platform.n_processors, -1, dtype=np.int32)
     number[planning.usable] = np.arange(len(planning.usable), dtype=np.int32)
     pins = number[plan.processor]

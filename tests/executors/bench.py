@@ -84,6 +84,12 @@ class Watched:
     def post(self, event: Event) -> None:
         self.executor.post(event)
 
+    def add(self, count: int) -> None:
+        self.executor.add(count)
+
+    def drain(self, processor: int, at: float | None = None) -> None:
+        self.executor.drain(processor, at)
+
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """Attempts that were under way each get one end."""
         events: list[Event] = self.executor.recover(running, held)
@@ -131,6 +137,9 @@ class Watched:
                 assert self.moving.pop(event.which, None), f"{event} of no open transfer"
             case EventKind.GONE:
                 self._gone(event.which)
+            case EventKind.LEAVING:
+                assert 0 <= event.which < self.known
+                assert event.which not in self.gone, f"{event}, but it is gone"
             case EventKind.JOINED:
                 new = event.which >= self.known
                 assert new or event.which in self.gone, f"{event}, but it was there"

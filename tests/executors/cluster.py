@@ -6,6 +6,7 @@ The workers are forked from one process that has imported Dask: to add one takes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import signal
@@ -61,8 +62,12 @@ class Cluster:
 
     def kill(self, name: str) -> None:
         """Kill a worker, as a machine that loses power."""
-        descriptor = os.pidfd_open(self._pids[name])
-        os.kill(self._pids[name], signal.SIGKILL)
+        try:
+            descriptor = os.pidfd_open(self._pids[name])
+        except ProcessLookupError:  # it has ended by itself
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         select.select([descriptor], [], [], 30)
         os.close(descriptor)
 
@@ -87,9 +92,21 @@ class Cluster:
         return found
 
     def plugins(self) -> list[str]:
-        """What the workers have of runs."""
+        """What the workers and the scheduler have of runs."""
         found: dict[str, list[str]] = self.client.run(_plugins)
-        return [name for names in found.values() for name in names]
+        others: list[str] = self.client.run_on_scheduler(_scheduler_plugins)
+        return [name for names in found.values() for name in names] + others
+
+    def only_on(self, name: str) -> list[str]:
+        """What of runs only this worker has, in its memory or in work."""
+        found: list[str] = self.client.run_on_scheduler(_only_on, name)
+        return found
+
+    def retire(self, *names: str) -> None:
+        """Have Dask retire workers, and wait until it has; those that it has do not linger."""
+        retired: dict[str, Any] = self.client.retire_workers(names=list(names))
+        for worker in retired.values():
+            self.kill(worker["name"])
 
     def close(self) -> None:
         """Stop everything."""
@@ -114,8 +131,19 @@ def _keys(dask_scheduler: Any) -> list[str]:
     return [str(key) for key in dask_scheduler.tasks if str(key).startswith("weft-")]
 
 
+def _only_on(name: str, dask_scheduler: Any) -> list[str]:
+    [worker] = [w for w in dask_scheduler.workers.values() if w.name == name]
+    alone = [task for task in worker.has_what if len(task.who_has) == 1]
+    found = [str(task.key) for task in [*alone, *worker.processing]]
+    return [key for key in found if key.startswith("weft-")]
+
+
 def _plugins(dask_worker: Any) -> list[str]:
     return [name for name in dask_worker.plugins if name.startswith("weft-")]
+
+
+def _scheduler_plugins(dask_scheduler: Any) -> list[str]:
+    return [name for name in dask_scheduler.plugins if name.startswith("weft-")]
 
 
 async def _schedule() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead, until
 from executors.conformance import ALSO_WAITS, WAITS, A, B, Entry, Open, check_results, conformance
 from executors.sites import Site, wait_queued
 from executors.works import Work
+from weft.errors import InputError
 from weft.executors.results import SMALL, SmallResults, small_places
-from weft.model.events import NO_FAULT, Event, EventKind, StartTask
+from weft.model.events import MORE_TO_COME, NO_FAULT, Event, EventKind, StartTask
 
 CHECKS: list[Entry] = []
 
@@ -144,6 +147,149 @@ def _remove(bench: Bench, task: int) -> None:
         if other != task:
             rest.keep(other, whole[at : at + length])
     rest.close()
+
+
+@conformance("real", to=CHECKS)
+def drained(site: Site, open: Open) -> None:
+    """It is announced, and again when the time has come; what runs there is finished."""
+    with open([WAITS, A, Work("R", (0, 1))]) as bench:
+        attempt = bench.start(0, 0)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        bench.watched.drain(0)
+        [now] = bench.expect(EventKind.LEAVING, 0)
+        assert 0 < now.value <= now.time
+        at = bench.clock() + 0.1
+        bench.watched.drain(0, at - 0.05)
+        bench.watched.drain(0, at)  # which takes the place of the other
+        first, second = bench.expect(EventKind.LEAVING, 0, 0)
+        third = bench.watched.next_event()
+        assert first.time < second.value == at
+        assert third is not None
+        assert (third.kind, third.value) == (EventKind.LEAVING, at)
+        assert third.time >= at
+        bench.open_gate()
+        bench.expect(FINISHED, attempt)
+        bench.expect(FINISHED, bench.start(1, 1))
+        bench.bring(0, 0, 1)
+        bench.expect(FINISHED, bench.start(2, 1))
+        bench.silent()
+        check_results(site, bench, 2)
+        bench.watched.drain(1, bench.clock() + 600)  # it is closed before
+        bench.expect(EventKind.LEAVING, 1)
+
+
+@conformance("local", to=CHECKS)
+def more_processors(site: Site, open: Open) -> None:
+    """They join all at once, and are used, and drained, as any other."""
+    with open([WAITS, A, ALSO_WAITS, Work("R", (0, 1, 2))]) as bench:
+        first = bench.start(0, 0)
+        bench.watched.add(2)
+        events = bench.expect(EventKind.JOINED, 2, 3)
+        assert [(e.which, e.value) for e in events] == [(2, MORE_TO_COME), (3, 0.0)]
+        assert bench.watched.platform.processor_names[2:] == ("local-3", "local-4")
+        assert bench.watched.platform.n_hosts == 1
+        last = bench.start(2, 3)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun(2)
+        bench.watched.drain(3)
+        bench.expect(EventKind.LEAVING, 3)
+        bench.expect(FINISHED, bench.start(1, 2))
+        bench.open_gate()
+        bench.expect(FINISHED, first, last)
+        bench.expect(FINISHED, bench.start(3, 2))
+        for count in (0, -1, 5000):
+            with pytest.raises(InputError, match="cannot add"):
+                bench.watched.add(count)
+        bench.silent()
+        check_results(site, bench, 3)
+
+
+@conformance("dask", to=CHECKS)
+def drained_and_stopped(site: Site, open: Open) -> None:
+    """Results that only a drained worker holds are copied elsewhere, and survive it."""
+    works = [Work("A", big=True), B, Work("R", (0, 1))]
+    with open(works) as bench:
+        for task in (0, 1):
+            bench.expect(FINISHED, bench.start(task, 0))
+        bench.watched.drain(0)
+        bench.expect(EventKind.LEAVING, 0)
+        bench.bring(0, 0, 1)
+        bench.bring(1, 0, 1)
+        assert bench.cluster is not None
+        held, name = bench.cluster, bench.watched.platform.processor_names[0]
+        while held.only_on(name):
+            assert bench.watched.next_event(wait=False) is None
+        kill(bench, 0)
+        assert [e.kind for e in bench.expect_loss(0)] == [EventKind.GONE]
+        bench.expect(FINISHED, bench.start(2, 1))
+        bench.silent()
+        check_results(site, bench, 2)
+        with pytest.raises(InputError, match="join by themselves"):
+            bench.watched.add(1)
+
+
+@conformance("dask", to=CHECKS)
+def retired(site: Site, open: Open) -> None:
+    """A departure is told of before it; what is on its way from there arrives all the same."""
+    works = [Work("A", big=True), B, Work("R", (0, 1))]
+    with open(works) as bench:
+        for task in (0, 1):
+            bench.expect(FINISHED, bench.start(task, 0))
+        assert bench.cluster is not None
+        bench.cluster.retire(bench.watched.platform.processor_names[0])
+        bench.expect(EventKind.LEAVING, 0)
+        assert bench.watched.next_event(wait=False) is None  # until what is to be sent is
+        if len(bench.watched.platform.host_names) > 1:
+            bench.send(0, 0, 1)
+            bench.send(1, 0, 1)
+        events = bench.expect_loss(0)
+        assert {e.kind for e in events} <= {EventKind.GONE, ARRIVED}
+        assert not bench.watched.moving
+        bench.expect(FINISHED, bench.start(2, 1))
+        bench.silent()
+        check_results(site, bench, 2)
+
+
+@conformance("dask", to=CHECKS)
+def retired_with_what_it_held(site: Site, open: Open) -> None:
+    """What Dask has copied elsewhere is not lost: a run that has yet to send it can."""
+    works = [Work("A", big=True), B, Work("R", (0, 1))]
+    with open(works) as bench:
+        for task in (0, 1):
+            bench.expect(FINISHED, bench.start(task, 0))
+        assert bench.cluster is not None
+        bench.cluster.retire(bench.watched.platform.processor_names[0])
+        bench.expect(EventKind.LEAVING, 0)
+        if "shared" not in site.has:
+            executor = bench.watched.executor
+            while not executor._leaving.late:
+                executor._heard(executor._inbox.get(timeout=20))
+            assert bench.watched.next_event(wait=False) is None
+            bench.expect(ARRIVED, bench.send(0, 0, 1))
+            bench.expect(ARRIVED, bench.send(1, 0, 1))
+        assert [e.kind for e in bench.expect_loss(0)] == [EventKind.GONE]
+        bench.expect(FINISHED, bench.start(2, 1))
+        bench.silent()
+        check_results(site, bench, 2)
+
+
+@conformance("dask", to=CHECKS)
+def not_retired_after_all(site: Site, open: Open) -> None:
+    """Nobody is left to take what a worker holds: it stays, and may be used again."""
+    if "shared" in site.has:  # where workers hold nothing
+        return
+    with open([A, Work("R", (0,))]) as bench:
+        bench.expect(FINISHED, bench.start(0, 0))
+        assert bench.cluster is not None
+        bench.cluster.retire(*bench.watched.platform.processor_names)
+        bench.expect(EventKind.LEAVING, 0, 1)
+        told = [bench.watched.next_event(), bench.watched.next_event()]
+        found = {(e.kind, e.which, e.value) for e in told if e is not None}
+        assert found == {(EventKind.GONE, 1, 0.0), (EventKind.LEAVING, 0, float("inf"))}
+        bench.expect(FINISHED, bench.start(1, 0))
+        bench.silent()
+        check_results(site, bench, 1)
 
 
 def kill(bench: Bench, processor: int) -> None:

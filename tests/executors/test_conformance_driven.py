@@ -25,6 +25,7 @@ from executors.sites import (
     Site,
 )
 from executors.works import Work, expected
+from live.people import nothing_starts_where_it_leaves
 from weft.model.world import World
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -98,6 +99,73 @@ def test_dask(
     site: Site, works: list[Work], seed: int, moves: int, conformance_cluster: Cluster
 ) -> None:
     run_through(site, works, seed, moves, cluster=conformance_cluster, lent=True)
+
+
+TIMES = st.lists(st.integers(1, 12), min_size=1, max_size=4, unique=True)
+LOCAL = [LOCAL_COMMANDS, LOCAL_FUNCTIONS]
+
+
+@pytest.mark.parametrize("site", LOCAL, ids=[site.name for site in LOCAL])
+@given(works=workflows(), seed=SEEDS, moves=MOVES, drains=TIMES, joins=TIMES, later=st.booleans())
+@examples(8)
+def test_local_with_joins_and_leaves(
+    site: Site,
+    works: list[Work],
+    seed: int,
+    moves: int,
+    drains: list[int],
+    joins: list[int],
+    later: bool,
+) -> None:
+    """After so many events a processor joins, or one is drained, at once or soon."""
+    drains, joins = sorted(drains), sorted(joins)
+    with bench_of(site, works) as bench:
+        drained: set[int] = set()
+
+        def disturb(heard: int) -> None:
+            stay = [p for p in range(bench.watched.known) if p not in drained]
+            if joins and heard >= joins[0]:
+                bench.watched.add(1 + joins.pop(0) % 2)
+            if drains and heard >= drains[0] and len(stay) > 1:
+                goes = stay[drains.pop(0) % len(stay)]
+                drained.add(goes)
+                bench.watched.drain(goes, bench.clock() + 0.01 if later else None)
+
+        nothing_starts_where_it_leaves(drive(bench, seed, moves, disturb))
+        check_products(site, bench)
+
+
+@over_dask
+@given(works=workflows(), seed=SEEDS, moves=MOVES, drains=TIMES, by_dask=st.booleans())
+@examples(5)
+def test_dask_with_joins_and_leaves(
+    site: Site,
+    works: list[Work],
+    seed: int,
+    moves: int,
+    drains: list[int],
+    by_dask: bool,
+    conformance_cluster: Cluster,
+) -> None:
+    """After so many events a worker comes, and another is drained, or retired by Dask."""
+    cluster, left = conformance_cluster, sorted(drains)
+    with bench_of(site, works, cluster, lent=True) as bench:
+        told: set[int] = set()
+
+        def disturb(heard: int) -> None:
+            watched = bench.watched
+            stay = [p for p in range(watched.known) if p not in watched.gone | told]
+            if left and heard >= left[0] and stay:
+                goes = stay[left.pop(0) % len(stay)]
+                told.add(goes)
+                cluster.add()
+                if by_dask:
+                    cluster.retire(watched.platform.processor_names[goes])
+                else:
+                    watched.drain(goes)
+
+        nothing_starts_where_it_leaves(drive(bench, seed, moves, disturb))
+        check_products(site, bench)
 
 
 @over_dask

@@ -17,10 +17,12 @@ COMMANDS = (
     "run",
     "resume",
     "runs",
+    "machines",
     "report",
     "history",
     "plan",
     "simulate",
+    "what-if",
     "compare",
     "reproduce",
     "planners",
@@ -43,11 +45,12 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     app.callback(help=ABOUT)(_options)
     for name in names:
-        module = importlib.import_module(f"weft.cli.{name}")
+        own = name.replace("-", "_")
+        module = importlib.import_module(f"weft.cli.{own}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:
-            app.command(name)(getattr(module, name))
+            app.command(name)(getattr(module, own))
     return app
 
 

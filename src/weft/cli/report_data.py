@@ -102,8 +102,9 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """What `weft report --json` prints."""
         result = {key: value for key, value in vars(self).items() if key != "run"}
-        for key in ("failures", "times", "categories", "evaluations", "processors"):
+        for key in ("failures", "times", "categories", "processors"):
             result[key] = [asdict(row) for row in result[key]]
+        result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
         return result
 
 

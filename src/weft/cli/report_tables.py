@@ -149,18 +149,27 @@ def _replans(r: Report) -> Sheet:
     rows = r.evaluations[:MOST]
     return Sheet(
         "New plans, and why",
-        (">at", "because of", "taken", ">it would end at"),
+        (">at", "because of", "taken", ">it would end at", ">the old one", ">planning took"),
         tuple(
             (
                 took(e.time),
                 e.reason,
                 ("yes, it had to be" if e.forced else "yes") if e.taken else "no",
-                took(e.makespan),
+                took(e.makespan) if math.isfinite(e.makespan) else "none was found",
+                _projected(e.projected),
+                took(e.seconds),
             )
             for e in rows
         ),
         _more(len(rows), len(r.evaluations)),
     )
+
+
+def _projected(time: float) -> str:
+    """When the old plan would have ended, where that was asked."""
+    if math.isnan(time):
+        return ""
+    return took(time) if math.isfinite(time) else "never"
 
 
 def _processors(r: Report) -> Sheet:

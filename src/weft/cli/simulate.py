@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -136,9 +137,14 @@ def _evaluations(run: Run) -> Table:
     table.add_column("new plan, because of")
     table.add_column("taken")
     table.add_column("its makespan", justify="right")
+    if compared := any(not math.isnan(e.projected) for e in run.evaluations[:SHOWN]):
+        table.add_column("the old plan's", justify="right")
     for e in run.evaluations[:SHOWN]:
         taken = ("yes, it had to be" if e.forced else "yes") if e.taken else "no"
-        table.add_row(f"{e.time:,.6g}", Text(e.reason), taken, f"{e.makespan:,.6g}")
+        row: list[str | Text] = [f"{e.time:,.6g}", Text(e.reason), taken, f"{e.makespan:,.6g}"]
+        if compared:
+            row.append("" if math.isnan(e.projected) else f"{e.projected:,.6g}")
+        table.add_row(*row)
     return table
 
 

@@ -68,9 +68,11 @@ class Coordinator:
         self.rest, self._rested = rest, 0.0
         self.failures: Counter[int] = Counter()  # by task, its own fault
         self.losses: Counter[int] = Counter()  # by task, of the processor under it
-        self.policy = None if isinstance(strategy, Order) else strategy
-        line = strategy.line(workflow) if isinstance(strategy, Order) else None
-        min_min = isinstance(strategy, Order) and strategy.min_min
+        self.policy, line, min_min = None, None, False
+        if isinstance(strategy, Order):
+            line, min_min = strategy.line(workflow), strategy.min_min
+        else:
+            self.policy = strategy
         self.board = empty_board(workflow, platform, estimates, self.policy is None, line, min_min)
         self.plan: Schedule | None = None
         self.version = 0
@@ -115,8 +117,10 @@ class Coordinator:
     def handle(self, event: Event | NewPlan | NewEstimates) -> list[Command]:
         """One event; what is to be done about it."""
         if isinstance(event, NewEstimates):
+            # processors that are new say so themselves, when they join
+            changed = event.platform.n_processors == self.platform.n_processors
             self.learn(event)
-            late, changed = -1, True
+            late = -1
         elif isinstance(event, NewPlan):
             late, changed = self.take(event), False
         else:
@@ -164,7 +168,7 @@ class Coordinator:
             raise IllegalEventError("new estimates are for other processors")
         self.board.clock[0] = new.time
         self.board = grown(self.board, new.platform, new.estimates)
-        self.platform = replace(new.platform, leaves=self.board.leaves)  # some were announced
+        self.platform = replace(new.platform, leaves=self.board.leaves.copy())  # as announced
         self.estimates = new.estimates
         self._situation = None
 
@@ -204,7 +208,7 @@ class Coordinator:
             self.version += 1
             self.asked = None
             if not np.array_equal(self.board.leaves, self.platform.leaves):
-                self.platform = replace(self.platform, leaves=self.board.leaves)
+                self.platform = replace(self.platform, leaves=self.board.leaves.copy())
                 self._situation = None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None

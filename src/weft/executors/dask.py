@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.errors import WeftError
+from weft.errors import InputError, WeftError
 from weft.executors.dask_cluster import Cluster
 from weft.executors.dask_items import Items, Result
 from weft.executors.dask_jobs import Jobs, dumps
+from weft.executors.dask_leaving import Leaving
 from weft.executors.dask_outcomes import cut_short, failed, finished, since
 from weft.executors.dask_submissions import Submission, Submissions
 from weft.executors.dask_transfers import Transfers
@@ -24,6 +25,7 @@ from weft.executors.results import load_result
 from weft.model import Platform, Workflow
 from weft.model.call import Call
 from weft.model.events import (
+    MORE_TO_COME,
     CancelTask,
     Command,
     DropTransfer,
@@ -85,6 +87,8 @@ class DaskExecutor:
         self._items = Items(self._jobs, keep_results)
         self._given = Submissions(name, self._cluster.client, self._jobs, self._items)
         self._transfers = Transfers(self._cluster, self._jobs, self._items)
+        self._leaving = Leaving(self._cluster, self._items, clock, self.post)
+        self._waited = False  # until what a departure leads to has been done
 
     @property
     def platform(self) -> Platform:
@@ -145,21 +149,45 @@ class DaskExecutor:
         """Let this be a next event, from a signal handler too."""
         self._inbox.put(event)
 
+    def add(self, count: int) -> None:
+        """Refuse: workers come by themselves."""
+        raise InputError(
+            f"workers of a Dask cluster join by themselves: start {count} more there, with "
+            f"`dask worker {self._cluster.address}`, and the run uses them"
+        )
+
+    def drain(self, processor: int, at: float | None = None) -> None:
+        """Announce that a processor goes: nothing new is to start there, what runs is finished."""
+        self._leaving.drain(processor, at)
+
     def next_event(self, wait: bool = True) -> Event | None:
-        """Wait for the next thing that happens; without waiting, None if nothing has."""
+        """Wait for the next thing that happens; without waiting, None if nothing has.
+
+        After a departure nothing has, until it is waited for: what is to be sent from there must
+        be asked for before it is heard that it is gone.
+        """
         self._flush()
         self._look()
+        if self._waited and not wait:
+            return None
+        self._waited = False
         while True:
             while self._ready:
                 event = self._ready.popleft()
                 if not self._is_void(event):
-                    return replace(event, time=self._clock())
+                    return self._told(replace(event, time=self._clock()))
             try:
                 self._heard(self._inbox.get(wait, _LOOK))
             except queue.Empty:
                 self._look()
                 if not wait and not self._ready:
                     return None
+
+    def _told(self, event: Event) -> Event:
+        if event.kind == EventKind.LEAVING:
+            self._leaving.heard(event)
+            self._waited = True
+        return event
 
     def _flush(self) -> None:
         self._given.flush()
@@ -174,6 +202,8 @@ class DaskExecutor:
     def _is_void(self, event: Event) -> bool:
         if event.kind in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
             return (False, event.which) in self._void
+        if event.kind == EventKind.LEAVING:
+            return not self._cluster.is_here(event.which)
         return event.kind == EventKind.ITEM_ARRIVED and (True, event.which) in self._void
 
     def _heard(self, message: Any) -> None:
@@ -188,15 +218,22 @@ class DaskExecutor:
             for report in message["reports"]:
                 self._reported(report)
         elif "workers" in message:
-            for address, worker in message["workers"].items():
-                self._post(EventKind.JOINED, self._cluster.join(address, worker))
+            found = message["workers"].items()
+            for address in self._leaving.late.keys() & message["workers"].keys():
+                self._say_gone(self._leaving.late.pop(address))  # it is back, with nothing
+            self._joined([p for worker in found for p in self._cluster.join(*worker)])
         elif message["action"] == "add-worker":
             self._cluster.look_for_workers()
+        elif message["action"] == "worker-status":
+            self._ready.extend(self._leaving.changed(message["worker"], message["status"]))
         else:
             self._worker_gone(message)
 
-    def _post(self, kind: EventKind, processors: list[int]) -> None:
-        self._ready.extend(Event(kind, p, 0.0) for p in processors)
+    def _joined(self, processors: list[int]) -> None:
+        """The last of those that have come at once speaks for all."""
+        more = [MORE_TO_COME] * (len(processors) - 1) + [0.0]
+        for processor, value in zip(processors, more, strict=False):
+            self._ready.append(Event(EventKind.JOINED, processor, 0.0, value))
 
     def _reported(self, report: dict[str, Any]) -> None:
         if "there" in report:
@@ -273,22 +310,33 @@ class DaskExecutor:
         gone = self._cluster.leave(address)
         if not gone:
             return
-        # the run believes some results to be there that were let go of, for all had read them:
-        # it must know before it reckons what this loss takes with it
-        self._ready.extend(e for task in self._items.let_go() for e in self._lost(task))
-        self._post(EventKind.GONE, gone)
-        for given in self._given.on(address):
-            self._given.drop(given)
-        if not self._jobs.is_shared:
-            self._items.host_gone(int(self.platform.host[gone[0]]))
-        self._transfers.host_gone(address)
+        lost_keys = frozenset(message.get("lost-computed-tasks", ()))
+        host = int(self.platform.host[gone[0]])
+        self._ready.extend(self._transfers.host_gone(address, host, lost_keys))
+        if self._leaving.gone(address, gone, whole=not lost_keys):
+            self._say_gone(gone)
+            for given in self._given.on(address):
+                self._given.drop(given)
+        else:
+            for given in self._given.on(address):
+                self._given.drop(given)
+                if given.attempt is not None:
+                    self._ready.append(cut_short(given.attempt, f"the worker {address} has left"))
         self._given.lose_files(message.get("lost-scattered-tasks", ()))
-        found = {self._items.task_of(key) for key in message.get("lost-computed-tasks", ())}
+        found = {self._items.task_of(key) for key in lost_keys}
         lost = {task for task in found if task is not None}
         # Dask would wait for a worker to make it again where it was made
         self._ready.extend(e for task in sorted(lost) for e in self._lost(task))
         for given in self._given.reading(lost):
             self._fail(given, f"an input was lost with the worker {address}")
+
+    def _say_gone(self, processors: list[int]) -> None:
+        # the run believes some results to be there that were let go of, for all had read them:
+        # it must know before it reckons what this loss takes with it
+        self._ready.extend(e for task in self._items.let_go() for e in self._lost(task))
+        self._ready.extend(Event(EventKind.GONE, p, 0.0) for p in processors)
+        if not self._jobs.is_shared:
+            self._items.host_gone(int(self.platform.host[processors[0]]))
 
     def _lost(self, task: int) -> list[Event]:
         """A result is nowhere: where the run believes it to be, it is lost."""
@@ -303,6 +351,9 @@ class DaskExecutor:
         self._looked = time.monotonic()
         self._cluster.check()
         self._release()
+        self._leaving.look(self._given.files)
+        for gone in self._leaving.overdue():
+            self._say_gone(gone)
         ended = {
             given.key
             for given in self._given.by_key.values()
@@ -339,6 +390,7 @@ class DaskExecutor:
 
     def close(self) -> None:
         """Stop what still runs, and leave the cluster as it was found."""
+        self._leaving.close()
         for given in list(self._given.by_key.values()):
             self._drop(given)
         self._given.clear()

@@ -17,7 +17,7 @@ import numpy as np
 from distributed import Client
 
 from weft.errors import InputError, WeftError
-from weft.executors.dask_tasks import Reporter, stop_commands, tell_workers
+from weft.executors.dask_tasks import Announcer, Reporter, stop_commands, tell_workers
 from weft.model.platform import Link, Platform, Processor
 
 LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s
@@ -83,6 +83,7 @@ class Cluster:
     def _install(self) -> None:
         try:
             self.client.register_plugin(Reporter(self.name), name=self.name)
+            self.client.register_plugin(Announcer(self.name), name=self.name)
             self.client.run_on_scheduler(tell_workers, self.name)
         except Exception as error:
             raise InputError(
@@ -203,6 +204,7 @@ class Cluster:
                 if self._amm:
                     client.amm.start()
                 client.unregister_worker_plugin(self.name)
+                client.unregister_scheduler_plugin(self.name)
                 client.unsubscribe_topic(self.name)
                 if self._others is not None:
                     client.subscribe_topic("all", self._others)

@@ -124,6 +124,11 @@ class Submissions:
             self._files[item] = self._client.scatter([content], hash=False)[0]
         return self._files[item]
 
+    @property
+    def files(self) -> list[str]:
+        """The keys of outside inputs that are on the cluster."""
+        return [future.key for future in self._files.values()]
+
     def lose_files(self, keys: Iterable[str]) -> None:
         """Outside inputs that are no longer on the cluster travel again when they are needed."""
         lost = set(keys)

@@ -10,7 +10,7 @@ import pickle
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 import cloudpickle
 from distributed import get_worker
-from distributed.diagnostics.plugin import WorkerPlugin
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from weft.executors.command import CommandJob, CommandOutcome, run_command
 from weft.executors.processes import Stop
@@ -28,6 +28,7 @@ BIG = 1_000_000  # bytes; what is smaller travels with the task that reads it
 SMALL = 1024  # bytes; a product up to this size travels with the report
 PAUSE = 0.005  # seconds; the first report goes at once, those soon after it together
 TAIL_LINES = 20
+RETIRING = "closing_gracefully"  # Dask's word for a worker that takes no more, and is to go
 
 
 class Reporter(WorkerPlugin):
@@ -100,6 +101,26 @@ class Reporter(WorkerPlugin):
         told, self.waiting = self.waiting, []
         self.told = time.perf_counter()
         self.worker.log_event(self.name, {"reports": told})
+
+
+class Announcer(SchedulerPlugin):
+    """Tells the client when a worker is about to be retired, or is not any more.
+
+    Dask says so only to who listens for that very worker.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def start(self, scheduler: Any) -> None:
+        """Begin to look at the scheduler."""
+        self.scheduler = scheduler
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        """Pass on what concerns the status of workers."""
+        if isinstance(msg, dict) and msg.get("action") == "worker-status-change":
+            told = {"action": "worker-status", "worker": topic, "status": msg["status"]}
+            self.scheduler.log_event(self.name, told)
 
 
 def _reporter() -> tuple[Reporter, str]:
@@ -203,10 +224,15 @@ def stop_commands(name: str, keys: Sequence[str], dask_worker: Any = None) -> No
 
 
 def tell_workers(name: str, dask_scheduler: Any = None) -> dict[str, tuple[Any, int, str]]:
-    """The name, threads and host of each worker by its address; the client is told in turn, too."""
+    """The name, threads and host of each worker by its address; the client is told in turn, too.
+
+    Those that are being retired are left out, unless there are no others.
+    """
+    found = dask_scheduler.workers
+    stay = {address: state for address, state in found.items() if state.status.name != RETIRING}
     workers = {
         address: (state.name, state.nthreads, state.host)
-        for address, state in dask_scheduler.workers.items()
+        for address, state in (stay or found).items()
     }
     dask_scheduler.log_event(name, {"workers": workers})
     return workers
@@ -225,3 +251,25 @@ def fetch(name: str, wanted: Sequence[tuple[str, str]], dask_scheduler: Any = No
             dask_scheduler.request_acquire_replicas(address, [key], stimulus_id=f"{name}-fetch")
     if there:
         dask_scheduler.log_event(name, {"reports": there})
+
+
+def move_out(
+    name: str, leaving: Sequence[str], places: Mapping[str, str], dask_scheduler: Any = None
+) -> dict[str, str]:
+    """Have what only these workers hold be copied to others: the keys, and where each goes.
+
+    `places` says where some keys are wanted; only these, and those of the run, are looked at.
+    """
+    stay = {w.address: w for w in dask_scheduler.running if w.address not in leaving}
+    going = [dask_scheduler.workers[a] for a in leaving if a in dask_scheduler.workers]
+    moved: dict[str, str] = {}
+    for task in (task for worker in going for task in worker.has_what):
+        key, held = task.key, any(w.address in stay for w in task.who_has)
+        ours = key in places or (isinstance(key, str) and key.startswith(name + "-"))
+        if stay and ours and not held:
+            best = min(stay.values(), key=lambda w: (w.nbytes, w.address)).address
+            moved[key] = places[key] if places.get(key) in stay else best
+    for target in sorted(set(moved.values())):
+        keys = [key for key, to in moved.items() if to == target]
+        dask_scheduler.request_acquire_replicas(target, keys, stimulus_id=f"{name}-move-out")
+    return moved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Container
 from typing import Any
 
 from weft.executors.dask_cluster import Cluster
@@ -70,7 +71,21 @@ class Transfers:
         for commands in self._under_way.values():
             commands[:] = [c for c in commands if c.transfer != transfer]
 
-    def host_gone(self, address: str) -> None:
-        """Nothing will arrive there."""
+    def host_gone(self, address: str, host: int, lost: Container[str]) -> list[Event]:
+        """Nothing will arrive there. What was to come from there, and is elsewhere too, arrives.
+
+        For Dask sees to it when it is read.
+        """
         for route in [route for route in self._under_way if route[1] == address]:
             del self._under_way[route]
+        arrived = list[Event]()
+        for (key, target), commands in self._under_way.items():
+            sent = [c for c in commands if c.source == host]
+            producer = self._items.task_of(key)
+            if key in lost or producer is None or target not in self._cluster.processors:
+                continue
+            for command in sent:
+                self._items.claims[producer].add(command.target)
+                arrived.append(Event(EventKind.ITEM_ARRIVED, command.transfer, 0.0))
+            commands[:] = [c for c in commands if c.source != host]
+        return arrived

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import InputError
+from weft.executors.departures import Departures
 from weft.executors.jobs import Jobs, News
 from weft.executors.paths import check_paths
 from weft.executors.processes import Stop, kill_left_behind
 from weft.executors.results import load_result
 from weft.model.call import Call
 from weft.model.events import (
+    MORE_TO_COME,
     OWN_FAULT,
     CancelTask,
     Command,
@@ -32,6 +34,7 @@ from weft.model.platform import Platform, Processor
 from weft.model.workflow import Workflow
 
 _LOOK = 0.5  # a signal that comes just before a wait is seen only after it, so none is for ever
+_MOST = 4096  # processors
 _Order = tuple[int, int, Stop]  # attempt, task, and how it is ended
 
 
@@ -66,6 +69,7 @@ class LocalExecutor:
         self._open: dict[int, Stop] = {}
         self._moving: set[int] = set()
         self._lanes: dict[int, tuple[threading.Thread, queue.SimpleQueue[_Order | None]]] = {}
+        self._departures = Departures(clock, self.post)
 
     def machine(self, processor: int) -> str:
         """The name of this machine: its processors are all alike."""
@@ -116,6 +120,21 @@ class LocalExecutor:
         """Let this be a next event, from a signal handler too."""
         self._heard.put(event)
 
+    def add(self, count: int) -> None:
+        """Have so many processors more, told of by JOINED."""
+        n = self.platform.n_processors
+        if not 1 <= count <= _MOST - n:
+            raise InputError(f"cannot add {count} processors: 1 to {_MOST - n} are possible")
+        # all are there before the first is heard of, so that they are planned for at once
+        self.platform, _ = _platform(n + count, self.platform)
+        for p in range(n, n + count):
+            more = MORE_TO_COME if p < n + count - 1 else 0.0
+            self.post(Event(EventKind.JOINED, p, 0.0, more))
+
+    def drain(self, processor: int, at: float | None = None) -> None:
+        """Announce that a processor goes: nothing new is to start there, what runs is finished."""
+        self._departures.announce(processor, at)
+
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """What happened since the journal ended: what is left of that time is ended first."""
         kill_left_behind(self._jobs.home)
@@ -137,6 +156,7 @@ class LocalExecutor:
 
     def close(self) -> None:
         """Stop what still runs, as if cancelled, and leave nothing behind."""
+        self._departures.close()
         for stop in self._open.values():
             stop.ask()
         for _, orders in self._lanes.values():

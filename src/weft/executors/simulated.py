@@ -8,10 +8,13 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray
 from weft.executors.reality import Reality
+from weft.kernels.board import N_ATTEMPTS, Board
+from weft.kernels.board import N_TRANSFERS as SENT
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.world import (
     COUNTS,
     N_HEAP,
+    N_TRANSFERS,
     NEXT_CHANGE,
     NO_EVENT,
     OVER,
@@ -19,7 +22,11 @@ from weft.kernels.world import (
     World,
     begin_transfer,
     begin_work,
+    foresee_arrival,
+    foresee_finish,
     next_event,
+    pop,
+    stale,
     stop_transfer,
     stop_work,
 )
@@ -50,6 +57,40 @@ class SimulatedExecutor:
     def __init__(self, workflow: Workflow, platform: Platform, reality: Reality) -> None:
         self.reality = reality
         self.world = empty_world(workflow, platform, reality)
+
+    @staticmethod
+    def going_on(
+        workflow: Workflow, platform: Platform, reality: Reality, board: Board
+    ) -> SimulatedExecutor:
+        """The world of a run that is under way: what it has begun goes on in this reality.
+
+        What should be over by now is over at once.
+        """
+        executor = SimulatedExecutor(workflow, platform, reality)
+        running, moving = board.running[board.running >= 0], _moving(board)
+        attempts, transfers = int(board.counts[N_ATTEMPTS]), int(board.counts[SENT])
+        executor.make_room(attempts, transfers, len(running) + len(moving))
+        world = executor.world
+        world.availability[:] = board.availability
+        world.bandwidth[:] = board.bandwidth
+        world.counts[N_TRANSFERS] = transfers
+        world.counts[UNDER_WAY] = len(moving)
+        # in the order in which they were begun, as it was when all of it was foreseen
+        begun = [(float(board.transfer_sent[k]), 0, k) for k in moving.tolist()]
+        begun += [(float(board.attempt_start[k]), 1, k) for k in running.tolist()]
+        for _, is_work, which in sorted(begun):
+            (_go_on_working if is_work else _go_on_moving)(world, board, which)
+        return executor
+
+    def happens_by(self, moment: float) -> bool:
+        """Whether anything happens before this moment; changes of the machines at it count, too."""
+        world = self.world
+        while world.counts[N_HEAP] > 0 and stale(world):
+            pop(world)
+        change = int(world.counts[NEXT_CHANGE])
+        if change < len(world.change_time) and world.change_time[change] <= moment:
+            return True
+        return bool(world.counts[N_HEAP] > 0 and world.heap_time[0] < moment)
 
     def perform(self, command: Command) -> None:
         """Begin to do what the coordinator asks for."""
@@ -141,3 +182,38 @@ def _longer(world: World, names: Any) -> World:
         old = getattr(world, name)
         longer[name] = np.concatenate([old, np.full_like(old, OVER if name == "data_left" else 0)])
     return world._replace(**longer)
+
+
+def _moving(board: Board) -> IntArray:
+    arrivals = board.transfer_arrival[: board.counts[SENT]]
+    return np.flatnonzero(np.isnan(arrivals)).astype(np.int32)
+
+
+def _go_on_working(world: World, board: Board, attempt: int) -> None:
+    """A task goes on with the work that is left of it."""
+    task, p = board.attempt_task[attempt], board.attempt_on[attempt]
+    world.running[p] = attempt
+    world.work_on[attempt] = p
+    left = world.work[task * world.n_processors + p] - board.worked[attempt]
+    left, since = _left(left, board.since[attempt], board.availability[p], board.clock[0])
+    world.work_left[attempt], world.work_since[attempt] = left, since
+    foresee_finish(world, attempt)
+
+
+def _go_on_moving(world: World, board: Board, transfer: int) -> None:
+    """An item goes on with the data that are left of it."""
+    link = board.transfer_from[transfer] * world.n_hosts + board.transfer_to[transfer]
+    world.data_link[transfer] = link
+    size = world.item_size[board.transfer_item[transfer]]
+    left = size * world.per_unit[link] - board.moved[transfer]
+    left, since = _left(left, board.moved_since[transfer], board.bandwidth[link], board.clock[0])
+    world.data_left[transfer], world.data_since[transfer] = left, since
+    foresee_arrival(world, transfer)
+
+
+def _left(left: float, since: float, rate: float, now: float) -> tuple[float, float]:
+    """What is left, and since when; nothing, and from now, if it should be over."""
+    left = max(0.0, left)
+    if rate > 0 and since + left / rate < now:
+        return 0.0, now
+    return left, since

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from dataclasses import asdict
 from typing import Any
 
 from weft.errors import InputError
 from weft.files import write_text
 from weft.formats.weft_platform import platform_to_dict
 from weft.formats.weft_workflow import workflow_to_dict
-from weft.model import Evaluation, Run, Schedule
+from weft.model import Run, Schedule
 
 VERSION = 1
 _ORDER = ("event", "evaluation", "plan")  # at one time: what happened, what was made of it
@@ -41,7 +39,8 @@ def journal(run: Run) -> list[dict[str, Any]]:
     }
     plans = [_plan(t, plan) for t, plan in zip(run.plan_times, run.plans, strict=True)]
     entries = [{"type": "event", **event.to_dict()} for event in run.events]
-    entries += [_evaluation(e) for e in run.evaluations]
+    # without the seconds that planning took: a journal is the same wherever it is made
+    entries += [{"type": "evaluation", **e.to_dict()} for e in run.evaluations]
     entries += plans[1:]
     entries.sort(key=lambda entry: (entry["time"], _ORDER.index(entry["type"])))
     return [header, *plans[:1], *entries]
@@ -56,19 +55,4 @@ def _plan(time: float, plan: Schedule) -> dict[str, Any]:
         "processor": plan.processor.tolist(),
         "start": plan.start.tolist(),
         "finish": plan.finish.tolist(),
-    }
-
-
-def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """Without the seconds that planning took here: a journal is the same wherever it is made."""
-    content = asdict(evaluation)
-    del content["seconds"]
-    return _finite({"type": "evaluation", **content})
-
-
-def _finite(entry: dict[str, Any]) -> dict[str, Any]:
-    """JSON knows no infinity."""
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in entry.items()
     }

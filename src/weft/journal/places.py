@@ -61,6 +61,11 @@ class RunHome:
         """What Python functions gave back."""
         return self.path / "results"
 
+    @property
+    def requests(self) -> Path:
+        """What is asked of the process that drives the run."""
+        return self.path / "requests"
+
     @staticmethod
     def create(
         directory: Path | str, workflow_name: str, moment: datetime | None = None

@@ -16,6 +16,7 @@ from weft.model import Estimates, Platform, Workflow
 from weft.version import __version__
 
 VERSION = 1
+RULES = 2  # a journal is replayed by the rules that it was written under
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Header:
         return {
             "type": "run",
             "version": VERSION,
+            "rules": RULES,
             "weft": __version__,
             "id": self.id,
             "name": self.workflow.name,
@@ -61,10 +63,11 @@ class Header:
     @staticmethod
     def from_dict(content: dict[str, Any], directory: Path) -> Header:
         """The header of a journal that this version can read."""
-        if content.get("version") != VERSION:
+        found, known = (content.get("version"), content.get("rules", 1)), (VERSION, RULES)
+        if found != known:
             raise InputError(
-                f"this journal is of version {content.get('version')}, written by weft "
-                f"{content.get('weft', '?')}; this weft reads version {VERSION}"
+                f"this journal is of version {found[0]}.{found[1]}, written by weft "
+                f"{content.get('weft', '?')}; this weft reads version {known[0]}.{known[1]}"
             )
         try:
             return Header._read(content, directory)

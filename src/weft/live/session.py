@@ -28,6 +28,7 @@ from weft.wiring import Progress, perform, stuck
 
 if TYPE_CHECKING:
     from weft.contracts import Machines
+    from weft.live.requests import Requests
 
 UNDONE = (CancelTask, DropTransfer)
 BATCH = 512  # events that are heard before anything is done about them
@@ -115,6 +116,7 @@ class Session:
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
         self._told: dict[int, Told] = {}  # by processor
+        self.requests: Requests | None = None  # what people ask of it meanwhile
 
     @property
     def coordinator(self) -> Coordinator:
@@ -138,7 +140,9 @@ class Session:
             perform(self.progress, self.machines, commands)
             for event in events:
                 self.note(event)
-            self._learn()
+            if self.requests is not None:
+                self.requests.heard(events)
+            perform(self.progress, self.machines, self._learn())
             self._prepare()
             self.listener.happened(self, events)
             self.estimating.learner.flush()
@@ -191,12 +195,13 @@ class Session:
         reason = str(detail.get("reason", "it failed"))
         self.failures[task] = Failure(name, reason, detail.get("log"), str(detail.get("tail", "")))
 
-    def _learn(self) -> None:
+    def _learn(self) -> list[Command]:
         """Tell the coordinator what the run has taught so far, if that changes much."""
         platform = self.coordinator.platform
         estimates = self.estimating.revised(platform, self.machines)
-        if estimates is not None:
-            self.progress.hear(NewEstimates(self.clock(), estimates, platform))
+        if estimates is None:
+            return []
+        return self.progress.hear(NewEstimates(self.clock(), estimates, platform))
 
     def _prepare(self) -> None:
         """Tell the machines what comes next, where that has changed."""

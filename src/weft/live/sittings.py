@@ -25,6 +25,7 @@ from weft.live.options import Options
 from weft.live.outcome import Outcome
 from weft.live.recorder import JournalRecorder
 from weft.live.replay import replay
+from weft.live.requests import Requests
 from weft.live.session import Listener, Session, Silent
 from weft.live.signals import StopNow, listening
 from weft.live.workflows import check_same
@@ -133,8 +134,9 @@ def resume(
                 f"run {header.id} is of Python functions, which are in no journal: go on with it "
                 f"from Python, with weft.run(flow, resume={header.id!r})"
             )
-        options = header.options if on is None else replace(header.options, on=on)
         coordinator = progress.coordinator
+        on = _with_added(header.options.on, coordinator) if on is None else on
+        options = replace(header.options, on=on)
         clock = Clock(_last_time(contents, coordinator))
         machines = open_machines(header.workflow, calls, options, home, clock, coordinator.platform)
         stack.callback(machines.close)
@@ -168,7 +170,20 @@ def _take_up(session: Session) -> list[Command]:
         commands += session.hear(Event(EventKind.PAUSED, 0, session.clock(), 0.0))
     for again in _sends(coordinator, commands):
         session.machines.perform(again)
+    leaves = coordinator.board.leaves
+    for p in np.flatnonzero(coordinator.board.present & np.isfinite(leaves)).tolist():
+        session.machines.drain(p, float(leaves[p]))  # the machines do not know of it yet
     return commands
+
+
+def _with_added(on: Any, coordinator: Coordinator) -> Any:
+    """Where a run goes on: `local:2` is more if processors were added to it."""
+    name, _, declared = str(on).partition(":")
+    if name != "local" or not declared.isdecimal():
+        return on
+    names = enumerate(coordinator.platform.processor_names, 1)
+    own = [k for k, p in names if p == f"local-{k}" and coordinator.board.present[k - 1]]
+    return f"local:{max([int(declared), *own])}"
 
 
 def _is_known(coordinator: Coordinator, event: Event) -> bool:
@@ -203,9 +218,10 @@ def _sit(
     fetch: Callable[[Path, Any], Any] | None,
 ) -> Outcome:
     """Drive the run, and say in the journal how it ended."""
-    results = session.recorder.journal.path.parent / "results"
+    home = RunHome(session.recorder.journal.path.parent)
+    results = home.results
     try:
-        with listening(session):
+        with listening(session), Requests(session, home):
             session.listener.began(session)
             session.drive(begin())
     except StopNow:

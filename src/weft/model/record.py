@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,14 @@ class Evaluation:
     makespan: float  # the candidate's; infinite if none could be made
     projected: float = float("nan")  # the current plan's from then on, where they were compared
     seconds: float = field(default=0.0, compare=False, repr=False)  # that the planner took
+
+    def to_dict(self) -> dict[str, Any]:
+        """What can be repeated of it, for JSON, which knows no infinity."""
+        content = {name: getattr(self, name) for name in ("time", "reason", "forced", "taken")}
+        for name in ("makespan", "projected"):
+            value = getattr(self, name)
+            content[name] = value if math.isfinite(value) else None
+        return content
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +141,7 @@ class Run:
             "considered": self.considered,
             "migrations": self.migrations,
             "rewound": self.rewound,
+            "evaluations": [evaluation.to_dict() for evaluation in self.evaluations],
             "tasks": {
                 name: {
                     "processor": self.platform.processor_names[attempts.processor[k]],

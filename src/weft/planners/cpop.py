@@ -10,7 +10,7 @@ import numpy as np
 from weft.arrays import IntArray
 from weft.kernels.ranks import critical_path, downward_rank, ready_order
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import Planning, planning_of
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Cpop:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by CPOP."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         priority = planning.upward_rank + planning.run(
             downward_rank, planning.mean_cost, *planning.mean_link
         )

@@ -10,7 +10,7 @@ import numpy as np
 from weft.kernels.best_pair import place_best_pair
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Dls:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by DLS."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         median = np.median(planning.cost, axis=1)
         static_level = planning.run(upward_rank, median, 0.0, 0.0)
         line = planning.line(planning.by_rank(planning.upward_rank))

@@ -8,7 +8,7 @@ from typing import ClassVar
 from weft.kernels.ranks import ready_order
 from weft.kernels.two_choices import place_two_choices
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Fcp:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by FCP."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         order = planning.run(ready_order, planning.by_rank(planning.upward_rank))
         position = situation.workflow.position
         placement = planning.run(place_two_choices, order, position, *planning.mean_link)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from weft.kernels.groups import place_groups
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Hbmct:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by HBMCT."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         order = planning.by_rank(planning.upward_rank)
         work = planning.n_movable**2
         return planning.schedule(self, planning.run(place_groups, order, work=work))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Heft:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by HEFT."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         order = planning.by_rank(planning.upward_rank)
         placement = planning.place(order, insertion=self.insertion)
         return planning.schedule(self, placement)

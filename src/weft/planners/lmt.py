@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.kernels.ranks import hop_levels
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Lmt:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by LMT."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         level = planning.run(hop_levels)
         by_cost = planning.by_rank(planning.mean_cost)
         order = by_cost[np.argsort(level[by_cost], kind="stable")]

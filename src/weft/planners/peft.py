@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from weft.kernels.ranks import optimistic_cost, ready_order
 from weft.model import Freedom, Schedule, Situation
-from weft.planning import Planning
+from weft.planning import planning_of
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Peft:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by PEFT."""
-        planning = Planning(situation, freedom)
+        planning = planning_of(situation, freedom)
         table = planning.run(optimistic_cost, *planning.mean_link)
         rank = table.reshape(planning.cost.shape).mean(axis=1)
         order = planning.run(ready_order, planning.by_rank(rank))

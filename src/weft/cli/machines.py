@@ -1,0 +1,135 @@
+"""`weft machines`: the processors of a run, more of them, or fewer."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from weft.cli.wording import clean
+from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from weft.journal.places import RunHome
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor of a run."""
+
+    name: str
+    host: str
+    present: bool
+    leaving: float | None  # when, in the run's seconds
+    drained: bool  # it is to go, and nothing runs there
+    running: str | None  # the task
+
+
+def machines(
+    run: Annotated[
+        str, typer.Argument(help="The run: its id, the beginning of its id, or `last`.")
+    ] = "last",
+    add: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Let it use N processors more (local runs).")
+    ] = 0,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Start nothing new on this processor; what runs there is finished. Repeatable.",
+        ),
+    ] = None,
+    after: Annotated[
+        float,
+        typer.Option("--in", min=0.0, metavar="SECONDS", help="With --drain: only then."),
+    ] = 0.0,
+    directory: Annotated[
+        Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
+    ] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the processors as JSON.")] = False,
+) -> None:
+    """Show the processors of a run; let one under way have more of them, or let some go.
+
+    A processor that is drained gets no new tasks, and the results that others need are sent away
+    from it. With `--in` it still gets what can be done there before.
+
+    Example: `weft machines last --drain local-2 --in 60`
+    """
+    from weft.journal.places import RunHome
+    from weft.live.requests import Request, ask
+
+    _check(add, drain or [], after)
+    home, said = RunHome.find(directory, run), None
+    if add or drain:
+        said = ask(home, Request(add, tuple(drain or ()), after))
+    now, rows = machines_of(home)
+    if as_json:
+        found = {"run": home.id, "time": now, "processors": [asdict(row) for row in rows]}
+        print(json.dumps(found if said is None else {**found, "said": said}, indent=1))
+        return
+    if said is not None:
+        print(clean(said))
+    _show(now, rows)
+
+
+def _check(add: int, drain: list[str], after: float) -> None:
+    if add and drain:
+        raise InputError("add or drain, one thing at a time", place="--add and --drain")
+    if after and not drain:
+        raise InputError("it says when a drained processor goes", place="--in without --drain")
+    if not math.isfinite(after):
+        raise InputError("the seconds must be a number", place="--in")
+
+
+def machines_of(home: RunHome) -> tuple[float, list[Machine]]:
+    """The time of the last event in a run's journal, and its processors then."""
+    from weft.journal.log import read
+    from weft.live.replay import replay
+
+    coordinator = replay(read(home.journal), home.data).progress.coordinator
+    board, platform = coordinator.board, coordinator.platform
+    tasks, rows = coordinator.workflow.task_names, list[Machine]()
+    for p, name in enumerate(platform.processor_names):
+        attempt, leaves = int(board.running[p]), float(board.leaves[p])
+        present, now = bool(board.present[p]), leaves <= coordinator.now
+        rows.append(
+            Machine(
+                name=name,
+                host=platform.host_names[platform.host[p]],
+                present=present,
+                leaving=leaves if present and math.isfinite(leaves) else None,
+                drained=present and now and attempt < 0,
+                running=None if attempt < 0 else tasks[board.attempt_task[attempt]],
+            )
+        )
+    return coordinator.now, rows
+
+
+def _show(now: float, rows: list[Machine]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("processor", "host", "state", "runs", box=None, header_style="dim")
+    for row in rows:
+        cells = (row.name, row.host, _state(row, now), row.running or "-")
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
+    console.print(table)
+
+
+def _state(row: Machine, now: float) -> str:
+    if not row.present:
+        return "gone"
+    if row.leaving is None:
+        return "present"
+    if row.drained:
+        return "drained"
+    if row.leaving <= now:
+        return "draining"
+    return f"leaves at {row.leaving:.1f} s (now {now:.1f} s)"

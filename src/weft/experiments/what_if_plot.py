@@ -1,0 +1,144 @@
+"""The answers of what-if as a picture: a curve over how many are added, or bars."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.experiments.comparison_plot import check_plot
+from weft.files import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from weft.whatif import WhatIf
+
+_SETTINGS: Any = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.usetex": False,
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "weft",
+    "axes.unicode_minus": False,
+}
+_TIME, _MONEY, _KNEE, _GREY = "#1f5fa8", "#b5651d", "#c22f2f", "#999999"
+_SHOWN = 60  # bars; more cannot be read
+
+
+def write_plot(answer: WhatIf, path: str | os.PathLike[str]) -> None:
+    """Draw the answer to a .png or .svg file."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    check_plot(path)
+    kind, rows = Path(path).suffix.lower()[1:], min(_SHOWN, len(answer.alternatives))
+    curve = answer.counts is not None
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(8, 5 if curve else 1.6 + 0.3 * rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        if curve:
+            _curves(figure.subplots(2, 1, sharex=True, height_ratios=(2, 1)), answer)
+        else:
+            _bars(figure.subplots(1, 2, sharey=True, width_ratios=(2, 1)), answer)
+        figure.suptitle(_title(answer), fontsize=10.5, fontweight="bold")
+        content = io.BytesIO()
+        metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": "weft"}
+        figure.savefig(content, format=kind, dpi=130, metadata=metadata)
+    write_bytes(path, content.getvalue())
+
+
+def _title(answer: WhatIf) -> str:
+    when = "now" if answer.at == answer.now else f"at {answer.at:g} s"
+    return f"{_short(answer.name, 50)}: what if, {when} ({_short(answer.by)})"
+
+
+def _curves(axes: Any, answer: WhatIf) -> None:
+    """Makespan and cost over how many are added, with the present and the knee."""
+    assert answer.counts is not None
+    figures = (
+        ("makespan (s)", _TIME, [a.makespan for a in answer.alternatives], answer.present.makespan),
+        ("cost", _MONEY, [a.cost for a in answer.alternatives], answer.present.cost),
+    )
+    for ax, (label, colour, values, present) in zip(axes, figures, strict=True):
+        _plain(ax, "y")
+        if math.isfinite(present):
+            ax.axhline(present, color=_GREY, linewidth=0.8, linestyle="--")
+            ax.annotate(
+                "as it is", (1, present), xycoords=("axes fraction", "data"), fontsize=7.5,
+                xytext=(0, 3), textcoords="offset points", ha="right", color="#555555",
+            )  # fmt: skip
+        ax.plot(answer.counts, _drawn(values), "o-", color=colour, markersize=4)
+        ax.set_ylabel(label)
+    axes[1].set_xlabel(_added(answer))
+    axes[1].xaxis.get_major_locator().set_params(integer=True)
+    if answer.knee is not None and answer.knee in answer.counts:
+        at = answer.counts.index(answer.knee)
+        axes[0].plot([answer.knee], [figures[0][2][at]], "o", color=_KNEE, markersize=9, zorder=4)
+        axes[0].annotate(
+            f"knee: {answer.knee}", (answer.knee, figures[0][2][at]), xytext=(8, 8),
+            textcoords="offset points", color=_KNEE,
+        )  # fmt: skip
+
+
+def _added(answer: WhatIf) -> str:
+    """What the axis counts."""
+    counts = answer.counts or ()
+    first, last = answer.alternatives[0].add, answer.alternatives[-1].add
+    spans = [spec for spec in last if first[spec] != last[spec]]
+    others = [f"{n} {spec}" for spec, n in last.items() if spec not in spans and n]
+    others += [f"without {name}" for name in answer.alternatives[0].remove]
+    beside = f" (and {', '.join(others)})" if others else ""
+    return _short(f"{spans[0]} added{beside}" if spans and counts else "added", 90)
+
+
+def _bars(axes: Any, answer: WhatIf) -> None:
+    rows = answer.alternatives[:_SHOWN]
+    at, names = range(len(rows)), [_short(row.change) for row in rows]
+    figures = (
+        ("makespan (s)", _TIME, [row.makespan for row in rows], answer.present.makespan),
+        ("cost", _MONEY, [row.cost for row in rows], answer.present.cost),
+    )
+    for ax, (label, colour, values, present) in zip(axes, figures, strict=True):
+        _plain(ax, "x")
+        ax.barh(at, _drawn(values), height=0.6, color=colour, alpha=0.9)
+        if math.isfinite(present):
+            ax.axvline(present, color="#333333", linewidth=0.9, linestyle="--")
+        longest = max([0.0, *(v for v in values if math.isfinite(v))])
+        for y, value in enumerate(values):
+            _number(ax, value, y, inside=value > 0.25 * longest)
+        ax.set_xlabel(label)
+    axes[0].set_xlabel(f"{figures[0][0]}; dashed: as it is")
+    axes[0].set_yticks(at, labels=names)
+    axes[0].set_ylim(len(rows) - 0.4, -0.6)
+
+
+def _number(axes: Axes, value: float, y: int, inside: bool) -> None:
+    """The figure of a bar, in it if it is long enough: at its foot, clear of the dashed line."""
+    words = f"{value:,.5g}" if math.isfinite(value) else "cannot be done"
+    inside = inside and math.isfinite(value)
+    place = (0.0 if inside or not math.isfinite(value) else value, y)
+    axes.annotate(
+        words, place, xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5,
+        color="white" if inside else "#333333",
+    )  # fmt: skip
+
+
+def _drawn(values: list[float]) -> list[float]:
+    return [value if math.isfinite(value) else math.nan for value in values]
+
+
+def _plain(axes: Axes, grid: Any) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(visible=True, axis=grid, color="#e2e2e2", linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def _short(text: str, longest: int = 34) -> str:
+    clean = "".join(c if c.isprintable() else "\u25a1" for c in text)
+    return clean if len(clean) <= longest else clean[: longest - 1] + "\u2026"

@@ -1,0 +1,160 @@
+"""A platform with machines more, and what is expected of them.
+
+A machine like a known one has its speed, price and costs, and a host of its own with the links of
+the known one's host. Between two that are alike, and to the host that they are like, the link is
+the median of that host's links; the network's default where it has none. A machine that is
+described has the network's default to everyone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray
+from weft.errors import InputError, unknown_name
+from weft.model import Estimates, Platform, Workflow
+from weft.model.platform import Link
+from weft.whatif.changes import Change, Machine
+
+DESCRIBED = -1  # the host that a described machine is like
+
+
+@dataclass(frozen=True, eq=False)
+class Park:
+    """The machines before the change, and how more of them are reckoned with."""
+
+    workflow: Workflow
+    platform: Platform
+    estimates: Estimates
+    measured: bool = False  # the estimates know more than the workflow's file
+    one_host: bool = False  # more like one are on its host: all is one machine
+
+    def grown(self, change: Change, at: float) -> tuple[Platform, Estimates]:
+        """The platform with what is added, at its end, and the estimates for it."""
+        new = [machine for machine, count in change.add for _ in range(count)]
+        if not new:
+            return self.platform, self.estimates
+        old = self.platform
+        names = list(_new_names(new, old))
+        hosts, origins, on = list(old.host_names), list(range(old.n_hosts)), list[int]()
+        for machine, name in zip(new, names, strict=True):
+            home = self._home(machine)
+            if home is None:
+                home = len(hosts)
+                hosts.append(name)
+                like = machine.template
+                origins.append(DESCRIBED if like is None else int(old.host[like]))
+            on.append(home)
+        startup, per_unit = self._links(np.array(origins))
+        platform = Platform(
+            processor_names=(*old.processor_names, *names),
+            host_names=tuple(hosts),
+            host=np.concatenate([old.host, np.array(on, dtype=np.int32)]),
+            speed=np.concatenate([old.speed, [self._speed(m) for m in new]]),
+            price=np.concatenate([old.price, [self._price(m) for m in new]]),
+            joins=np.concatenate([old.joins, np.full(len(new), at)]),
+            leaves=np.concatenate([old.leaves, np.full(len(new), np.inf)]),
+            startup=startup,
+            time_per_unit=per_unit,
+            network=old.network,
+        )
+        columns = np.stack([self._costs(machine) for machine in new], axis=1)
+        return platform, Estimates(np.concatenate([self.estimates.cost, columns], axis=1))
+
+    def _home(self, machine: Machine) -> int | None:
+        """The host that is there and takes the machine; None: a new one."""
+        names = self.platform.host_names
+        if machine.host is not None:
+            if machine.host not in names:
+                place = f"--add {machine.spec!r}"
+                raise InputError(unknown_name("host", machine.host, names), place=place)
+            return names.index(machine.host)
+        if self.one_host:
+            return int(self.platform.host[machine.template or 0])
+        return None
+
+    def _speed(self, machine: Machine) -> float:
+        if machine.speed is not None:
+            return machine.speed
+        assert machine.template is not None
+        return float(self.platform.speed[machine.template])
+
+    def _price(self, machine: Machine) -> float:
+        if machine.price is not None or machine.template is None:
+            return machine.price or 0.0
+        return float(self.platform.price[machine.template])
+
+    def _costs(self, machine: Machine) -> FloatArray:
+        """What every task takes there: as on the template, by relative speed."""
+        cost, speeds, speed = self.estimates.cost, self.platform.speed, self._speed(machine)
+        if machine.template is not None:
+            scaled: FloatArray = cost[:, machine.template] * (speeds[machine.template] / speed)
+            return scaled
+        # nothing but costs by processor: scaled from their mean by relative speed
+        mean: FloatArray = cost.mean(axis=1) * (float(speeds.mean()) / speed)
+        if self.measured:
+            return mean
+        base = self.workflow.base_cost
+        return np.where(np.isnan(base), mean, base / speed)
+
+    def _links(self, origins: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        """Startup and time per unit between all hosts, each of which is like an old one."""
+        pf, known = self.platform, origins >= 0
+        like = np.where(known, origins, 0)
+        one, other = np.meshgrid(like, like, indexing="ij")
+        startup, per_unit = pf.startup[one, other], pf.time_per_unit[one, other]
+        alike = (one == other) & ~np.eye(len(origins), dtype=np.bool_)
+        for host in set(like[pf.n_hosts :].tolist()):
+            link = self._typical(host)
+            here = alike & (one == host)
+            startup[here], per_unit[here] = link.startup, link.time_per_unit
+        described: BoolArray = ~known[:, None] | ~known[None, :]
+        if described.any():
+            link = self._default()
+            startup[described], per_unit[described] = link.startup, link.time_per_unit
+        np.fill_diagonal(startup, 0.0)
+        np.fill_diagonal(per_unit, 0.0)
+        return startup, per_unit
+
+    def _typical(self, host: int) -> Link:
+        """The median of a host's links."""
+        pf, others = self.platform, np.arange(self.platform.n_hosts) != host
+        if not others.any():
+            return self._default()
+        return Link(
+            float(np.median(pf.time_per_unit[host, others])),
+            float(np.median(pf.startup[host, others])),
+        )
+
+    def _default(self) -> Link:
+        """The network's default; where that is no connection, the median of all links."""
+        pf, between = self.platform, ~np.eye(self.platform.n_hosts, dtype=np.bool_)
+        if np.isfinite(pf.network.time_per_unit):
+            return pf.network
+        if not between.any():
+            raise InputError(
+                "nothing is known of the link to a new host: the network's bandwidth is 0; "
+                "put the new processor on a host that is there, with [host=...]"
+            )
+        return replace(
+            pf.network,
+            time_per_unit=float(np.median(pf.time_per_unit[between])),
+            startup=float(np.median(pf.startup[between])),
+        )
+
+
+def _new_names(new: list[Machine], platform: Platform) -> Iterator[str]:
+    """fast+1, fast+2, ...: names that no processor and no host has."""
+    taken = {*platform.processor_names, *platform.host_names}
+    last: Counter[str] = Counter()
+    for machine in new:
+        name = machine.name
+        while name in taken:
+            last[machine.name] += 1
+            name = f"{machine.name}+{last[machine.name]}"
+        taken.add(name)
+        yield name

@@ -1,0 +1,239 @@
+"""What-if before the start: cases by hand, and what must hold of every answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from simulation.worlds import Checked
+from weft import registry
+from weft.contracts import Planner
+from weft.errors import InputError
+from weft.model import Platform, Schedule, Situation, Workflow, check_schedule
+from weft.projection import project
+from weft.whatif import answer, before_start
+from weft.whatif.changes import Change, question
+from weft.whatif.machines import Park
+from weft.whatif.outlook import knee
+from weft.wiring import Progress
+
+
+@pytest.fixture(autouse=True)
+def checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every plan and every projection is checked against the situation it was made for."""
+
+    def checked_projection(plan: Schedule, situation: Situation) -> Schedule | None:
+        kept = project(plan, situation)
+        if kept is not None:
+            check_schedule(kept, situation)
+        return kept
+
+    real: Callable[[str], Planner] = registry.planner
+    monkeypatch.setattr(answer, "project", checked_projection)
+    monkeypatch.setattr(registry, "planner", lambda spec: Checked(real(spec)))
+
+
+def alike(n: int, cost: float = 6) -> Workflow:
+    """Tasks that do not know of each other."""
+    return weft.load({"tasks": {f"t{i}": {"cost": cost} for i in range(n)}})
+
+
+def machines(**processors: dict[str, Any]) -> Platform:
+    return weft.load_platform({"processors": processors})
+
+
+def test_adding_by_hand() -> None:
+    told = weft.what_if(alike(4), machines(p={"price": 2}), add="p:1..4")
+    assert (told.present.makespan, told.present.cost) == (24, 48)
+    assert [row.makespan for row in told.alternatives] == [12, 12, 6, 6]
+    assert [row.saves for row in told.alternatives] == [12, 12, 18, 18]
+    assert {row.cost for row in told.alternatives} == {48}
+    assert [row.add for row in told.alternatives] == [{"p": k} for k in (1, 2, 3, 4)]
+    assert all(row.taken for row in told.alternatives)
+    assert told.knee == 1  # 7.5 below the chord from (0, 24) to (4, 6); the next, 3, is 4.5 below
+
+
+def test_adding_in_the_middle() -> None:
+    # p runs one until 6; the new one takes the second from 3 to 9 and the fourth from 9 to 15
+    told = weft.what_if(alike(4), machines(p={"price": 2}), add=["p:1"], at=3)
+    assert (told.now, told.at) == (0, 3)
+    assert told.present.makespan == 24
+    (row,) = told.alternatives
+    assert (row.makespan, row.cost, row.saves, row.taken) == (15, 48, 9, True)
+
+
+def test_losing_one_with_what_it_runs() -> None:
+    told = weft.what_if(alike(4), machines(p={"price": 2}, q={"price": 2}), remove="q", at=3)
+    assert (told.present.makespan, told.present.cost) == (12, 48)
+    (row,) = told.alternatives
+    assert row.makespan == 24  # three more on p from 6 on
+    assert row.cost == 48 + 3 * 2  # what it had done comes to nothing, but was paid for
+    assert (row.saves, row.taken, row.change) == (-12, True, "remove q")
+
+
+def test_losing_the_data_on_its_host() -> None:
+    chain: dict[str, Any] = {
+        "tasks": {name: {"cost": {"p": 10, "q": 2, "r": 20}} for name in "ab"},
+        "edges": [["a", "b", 100]],
+    }
+    wf = weft.load(chain)
+    told = weft.what_if(wf, machines(p={}, q={}, r={}), remove="q", at=3)
+    assert told.present.makespan == 4
+    assert told.alternatives[0].makespan == 3 + 10 + 10  # `a` was done, but must be made again
+    # with another processor on its host the data stay, and need not even move
+    pf = machines(p={"host": "x"}, q={"host": "x"}, r={})
+    assert weft.what_if(wf, pf, remove="q", at=3).alternatives[0].makespan == 3 + 10
+
+
+def test_losing_each() -> None:
+    pf = machines(p={}, q={}, idle={"speed": 0.001})
+    told = weft.what_if(alike(4), pf, remove="each")
+    assert [row.remove for row in told.alternatives] == [("p",), ("q",), ("idle",)]
+    assert [row.makespan for row in told.alternatives] == [24, 24, 12]
+    assert [row.taken for row in told.alternatives] == [True, True, False]
+    assert (told.knee, told.counts) == (None, None)
+
+
+def test_nothing_left() -> None:
+    told = weft.what_if(alike(2), machines(p={}), remove="p", at=7)
+    (row,) = told.alternatives
+    assert math.isinf(row.makespan)
+    assert told.to_dict()["alternatives"][0]["makespan"] is None
+    # but one that is added takes over
+    (row,) = weft.what_if(alike(2), machines(p={}), "p[speed=2]:1", "p", 7).alternatives
+    assert (row.makespan, row.change) == (10, "add 1 p[speed=2], remove p")  # one was done
+
+
+def test_beyond_the_end() -> None:
+    told = weft.what_if(alike(4), machines(p={}, q={}), "p:1..3", ["q"], at=12.5)
+    assert {row.makespan for row in told.alternatives} == {12}
+    assert not any(row.taken for row in told.alternatives)
+    assert told.knee is None
+
+
+def test_all_combinations() -> None:
+    told = weft.what_if(alike(8), machines(p={}, q={"speed": 2}), ["p:0..2", "q:1..2"], "each")
+    assert len(told.alternatives) == 3 * 2 * 2
+    assert told.alternatives[0].change == "add 1 q, remove p"
+    assert told.alternatives[0].add == {"p": 0, "q": 1}
+    assert told.knee is None
+
+
+def test_the_knee() -> None:
+    assert knee([0, 1, 2, 3, 4], [100, 50, 40, 35, 34]) == 1
+    assert knee([0, 1, 2, 3, 4], [100, 75, 50, 25, 0]) is None  # a straight line has none
+    assert knee([0, 1, 2], [100, 100, 100]) is None  # nothing improves
+    assert knee([0, 1, 2], [100, 100, 50]) is None  # all above the chord
+    assert knee([0, 1], [100, 50]) is None
+
+
+def park(**processors: dict[str, Any]) -> Park:
+    content = {
+        "processors": processors,
+        "network": {"time_per_unit": 9, "startup": 2},
+        "links": [["a", "b", {"time_per_unit": 1}], ["a", "c", {"time_per_unit": 3}]],
+    }
+    wf = weft.load({"tasks": {"s": {"cost": {"a": 4, "b": 8, "c": 12, "d": 1}}, "t": {"cost": 6}}})
+    pf = weft.load_platform(content)
+    return Park(wf, pf, Situation.at_start(wf, pf).estimates)
+
+
+def test_what_a_new_one_is_like() -> None:
+    known = park(a={"speed": 2, "price": 5}, b={}, c={})
+    texts = ["a:2", "b[speed=4,price=1]:1", "new[speed=2]:1", "c[host=a]:1"]
+    (change,) = question(texts, [], known.platform.processor_names).changes
+    pf, estimates = known.grown(change, at=7)
+    assert pf.processor_names[3:] == ("a+1", "a+2", "b+1", "new", "c+1")
+    assert pf.host_names[3:] == ("a+1", "a+2", "b+1", "new")
+    assert pf.host[-1] == 0  # on the host that it was put on
+    assert pf.speed[3:].tolist() == [2, 2, 4, 2, 1]
+    assert pf.price[3:].tolist() == [5, 5, 1, 0, 0]
+    assert set(pf.joins[3:].tolist()) == {7}
+    # `s` has costs by processor only: the mean 8 at the mean speed 4 / 3; `t` has a base cost
+    assert estimates.cost[0, 3:] == pytest.approx([4, 4, 2, 8 * (4 / 3) / 2, 12])
+    assert estimates.cost[1, 3:] == pytest.approx([3, 3, 1.5, 3, 6])
+    link = pf.time_per_unit
+    assert np.array_equal(link, link.T)
+    assert not link.diagonal().any()
+    assert link[3].tolist() == [2, 1, 3, 0, 2, 1, 9]  # to its like: the median of 1 and 3
+    assert link[5].tolist() == [1, 5, 9, 1, 1, 0, 9]  # b's: 1 and 9
+    assert set(link[6, :6].tolist()) == {9}
+    assert pf.startup[3, 0] == 2
+
+
+def test_names_that_are_taken() -> None:
+    known = park(**{name: {} for name in ("a", "b", "c")}, d={"host": "a+1"})
+    (change,) = question(["a:2"], [], known.platform.processor_names).changes
+    assert known.grown(change, 0)[0].processor_names[4:] == ("a+2", "a+3")
+
+
+def test_a_name_with_a_colon() -> None:
+    asked = question(["tcp://x:80"], [], ["tcp://x:80"])
+    assert asked.changes[0].add[0][1] == 1
+    assert len(question(["tcp://x:80:2..3"], [], ["tcp://x:80"]).changes) == 2
+
+
+def test_the_present_is_left_alone() -> None:
+    stage = before_start(alike(4), machines(p={}, q={}), "heft")
+    stage.advance(3.0)
+    board = {k: np.copy(v) for k, v in stage.coordinator.board._asdict().items()}
+    judge = answer.Judge(stage, 3.0)
+    for texts, gone in (["p:2"], ()), ([], ("q",)):
+        (change,) = question(texts, gone, ("p", "q")).changes
+        judge.after(change)
+        judge._to_the_end(judge._changed(change))
+    for name, value in stage.coordinator.board._asdict().items():
+        np.testing.assert_array_equal(value, board[name], err_msg=name)
+    stage.coordinator.check_state()
+    assert Progress(stage.coordinator, None).coordinator.plan is stage.plan()
+
+
+@pytest.mark.parametrize(
+    ("add", "remove", "at", "problem"),
+    [
+        ((), (), None, "nothing is to be changed"),
+        (("z:1",), (), None, r"unknown processor 'z'; known: p, q; .*'z\[speed=2\]:1'"),
+        (("z[price=2]:1",), (), None, "unknown processor 'z'"),
+        (("p:x",), (), None, "'x' in --add 'p:x' is not a number"),
+        (("p:0",), (), None, "adds nothing"),
+        (("p:3..2",), (), None, "adds nothing"),
+        (("p[speed=0]:1",), (), None, "the speed in"),
+        (("p[price=nan]:1",), (), None, "the price in"),
+        (("p[colour=3]:1",), (), None, "unknown option 'colour'"),
+        (("p[host=x]:1",), (), None, "unknown host 'x'"),
+        (("p:1", "p:2"), (), None, "twice"),
+        (("p:1..40", "q:1..40"), (), None, "1,600 alternatives; at most 1,000"),
+        (("p:5000",), (), None, "at most 1,000 processors"),
+        ((), ("z",), None, "unknown processor 'z'; known: p, q; --remove each"),
+        ((), ("p", "p"), None, "removed twice"),
+        (("p:1",), (), -1.0, "at 0 s or later, not at -1"),
+        (("p:1",), (), math.nan, "or later"),
+        ((), ("late",), 1.0, "it is not there at 1 s"),
+    ],
+)
+def test_bad_questions(add: Any, remove: Any, at: float | None, problem: str) -> None:
+    processors: dict[str, Any] = {"p": {}, "q": {}}
+    if "late" in remove:
+        processors["late"] = {"joins": 5}
+    with pytest.raises(InputError, match=problem):
+        weft.what_if(alike(3), machines(**processors), add, remove, at)
+
+
+def test_neither_nor_both() -> None:
+    with pytest.raises(InputError, match="or a run"):
+        weft.what_if(alike(1), add="p:1")
+    with pytest.raises(InputError, match="not both"):
+        weft.what_if(alike(1), machines(p={}), add="p:1", run="last")
+
+
+def test_nobody_must_use_all() -> None:
+    assert str(Change()) == "nothing"
+    told = weft.what_if(alike(3), machines(p={"price": 1}), "p[price=100,speed=0.01]:1..2")
+    assert [row.makespan for row in told.alternatives] == [18, 18]
+    assert [row.cost for row in told.alternatives] == [18, 18]
+    assert not any(row.taken for row in told.alternatives)
