@@ -14,6 +14,7 @@ from weft.cli.tables import progress_bar, table
 
 app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
 app.command()(bench_real.dask)
+app.command()(bench_real.joins)
 app.command()(bench_real.overhead)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]

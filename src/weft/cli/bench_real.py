@@ -1,4 +1,4 @@
-"""`weft bench dask` and `weft bench overhead`: real runs beside the barest way to run them."""
+"""`weft bench dask`, `joins` and `overhead`: real runs, side by side with other ways to run."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from weft.cli.tables import progress_bar, table
 from weft.errors import InputError
 
 if TYPE_CHECKING:
+    from weft.experiments import dask_joins as joining
     from weft.experiments.dask_speed import Pair, Ratios
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -77,6 +78,74 @@ def _chosen(text: str, known: Iterable[str]) -> list[str]:
 def _print_json(measured: list[Pair], found: list[Ratios]) -> None:
     rows = [{**asdict(r), "verdict": r.verdict} for r in found]
     print(json.dumps({"pairs": [asdict(p) for p in measured], "ratios": rows}, indent=1))
+
+
+def joins(
+    shapes: Annotated[
+        str, typer.Option(help="The workflows: `montage`, `fork_join`; or both.")
+    ] = "montage,fork_join",
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs for every shape.")] = 5,
+    speed: Annotated[
+        float, typer.Option(min=0.1, help="Of the workers that join; the others have 1.")
+    ] = 1.0,
+    unit: Annotated[
+        float, typer.Option(min=0.01, help="Tasks take 0.15 to 0.8 s times this at speed 1.")
+    ] = 1.0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small workflows: to see whether it works.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Makespans of `aheft` and `static` on a Dask cluster that two workers join halfway.
+
+    Both runs of a pair are on one cluster of three workers; beside them stands the same,
+    simulated. The whole takes about 5 minutes. Example: `weft bench joins --pairs 2 --speed 2`
+    """
+    from weft.experiments import dask_joins
+
+    graphs = _chosen(shapes, dask_joins.SHAPES)
+    sizes = dask_joins.QUICK if quick else dask_joins.SHAPES
+    with progress_bar("pairs", not as_json) as progress:
+        measured = dask_joins.compare(graphs, pairs, unit, speed, sizes, progress)
+    found = dask_joins.ratios(measured)
+    if as_json:
+        print(json.dumps(_joins_as_data(measured, found), indent=1))
+        return
+    show_joins(measured, found)
+
+
+def show_joins(measured: list[joining.Pair], found: list[joining.Ratios]) -> None:
+    """Every pair, then the medians."""
+    print("Makespan of aheft over that of static; workers join at half of what static promises")
+    table(
+        ["workflow", "first", "joined", "static s", "aheft s", "ratio", "simulated", "at least",
+         "tasks there", "new plans"],
+        [
+            [p.shape, p.went_first, f"{p.aheft.joined:.2f} s", f"{p.static.makespan:.2f}",
+             f"{p.aheft.makespan:.2f}", f"{p.ratio:.3f}", f"{p.simulated:.3f}", f"{p.least:.3f}",
+             f"{p.aheft.on_joiners} of {p.tasks}", f"{p.aheft.taken} of {p.aheft.considered}"]
+            for p in measured
+        ],
+    )  # fmt: skip
+    print("\nMedians of the pairs (worst)")
+    table(
+        ["workflow", "pairs", "ratio", "simulated", "at least", "joined after", "used after",
+         "verdict"],
+        [
+            [r.shape, r.pairs, f"{r.ratio:.3f} ({r.worst:.3f})", f"{r.simulated:.3f}",
+             f"{r.least:.3f}", f"{r.told_to_joined:.2f} s",
+             "-" if r.joined_to_first is None else f"{r.joined_to_first:.2f} s", r.verdict]
+            for r in found
+        ],
+    )  # fmt: skip
+
+
+def _joins_as_data(measured: list[joining.Pair], found: list[joining.Ratios]) -> dict[str, Any]:
+    pairs = [
+        {**asdict(p), "ratio": p.ratio, "simulated": p.simulated, "least": p.least}
+        for p in measured
+    ]
+    return {"pairs": pairs, "ratios": [{**asdict(r), "verdict": r.verdict} for r in found]}
 
 
 def overhead(

@@ -133,6 +133,8 @@ def by_weft(client: Any, flow: Flow, folder: str, strategy: str = "auto") -> flo
     begun = time.perf_counter()
     outcome = api.run(flow, client, strategy, dir=folder)
     taken = time.perf_counter() - begun
+    if outcome.status == "stopped":  # by Ctrl-C, which the run has heard in our place
+        raise KeyboardInterrupt
     assert outcome.ok, outcome.failures
     return taken
 

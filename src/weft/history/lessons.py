@@ -6,29 +6,37 @@ from collections import Counter
 
 import numpy as np
 
+from weft.arrays import FloatArray
 from weft.history.predictor import categories_of, predict
 from weft.history.records import History
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.model import Estimates, Platform, Processor, Workflow
 
-MUCH = 0.1  # the median change of an estimate that is worth telling
+MUCH = 0.1  # a change of estimates that is worth telling
+FEW = 0.1  # the share of tasks that must be concerned
 TINY = 1e-9
+DOUBT = 4.0  # so many finished tasks count as much as what was declared
 
 
 def differ_much(old: Estimates, new: Estimates) -> bool:
-    """Whether estimates have changed enough to be told; some would still be wrong otherwise."""
+    """Whether estimates have changed enough to be told: of a processor, or of a share of tasks."""
     if old.cost.shape != new.cost.shape:
         return True
     change = np.abs(np.log(np.maximum(new.cost, TINY) / np.maximum(old.cost, TINY)))
-    return float(np.median(change)) > MUCH
+    if change.size == 0:
+        return False
+    of_processor = float(np.median(change, axis=0).max())
+    of_tasks = float(np.quantile(np.median(change, axis=1), 1 - FEW))
+    return max(of_processor, of_tasks) > MUCH
 
 
 class Lessons:
     """Estimates that learn within a run: as declared, times what the predictor says of that.
 
     The predictor is shown by how much finished tasks were off, as if each had been declared to take
-    one second, so that what is declared of the others still counts.
+    one second, so that what is declared of the others still counts. What it says is split into how
+    far off categories and processors are, and each is believed by the number of its tasks.
     """
 
     def __init__(self, workflow: Workflow, platform: Platform, declared: Estimates) -> None:
@@ -47,6 +55,10 @@ class Lessons:
         )
         self._machines = Platform.build([Processor(name) for name in self.machines])
         self._open: list[int] = []
+        names = {name: k for k, name in enumerate(dict.fromkeys(self.categories))}
+        self._number = np.array([names[name] for name in self.categories], dtype=np.int32)
+        self._of_category = np.zeros(len(names))  # finished tasks
+        self._of_processor = np.zeros(len(self.machines))
 
     @staticmethod
     def of(workflow: Workflow, platform: Platform, declared: Estimates) -> Lessons | None:
@@ -62,8 +74,19 @@ class Lessons:
         if not self._observe(board):
             return None
         found = predict(self._tasks, self._machines, self.machines, self.categories, self.history)
-        estimates = Estimates(self.declared.cost * found.estimates.cost)
+        estimates = Estimates(self.declared.cost * self._believed(found.estimates.cost))
         return estimates if differ_much(known, estimates) else None
+
+    def _believed(self, factor: FloatArray) -> FloatArray:
+        """The predicted factors, as far as they rest on enough tasks."""
+        one_each, of_task = np.unique(self._number, return_index=True, return_inverse=True)[1:]
+        logs = np.log(np.maximum(factor[one_each], TINY))
+        category = np.median(logs, axis=1)
+        processor = np.median(logs - category[:, None], axis=0)
+        category *= self._of_category / (self._of_category + DOUBT)
+        processor *= self._of_processor / (self._of_processor + DOUBT)
+        believed: FloatArray = np.exp(category[of_task][:, None] + processor[None, :])
+        return believed
 
     def _observe(self, board: Board) -> bool:
         """Look at what has finished since; whether there is any."""
@@ -80,6 +103,8 @@ class Lessons:
                     self.history.observe(
                         self.categories[task], self.machines[p], worked(board, k) / declared
                     )
+                    self._of_category[self._number[task]] += 1
+                    self._of_processor[p] += 1
                     any_new = True
         return any_new
 

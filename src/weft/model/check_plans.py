@@ -100,6 +100,8 @@ class Following:
             closer = np.abs(work[1] - wanted) < np.abs(work[0] - wanted)
             self.expected[attempts] = np.where(closer, work[1], work[0])
         if not self._ideal:
+            if self.estimates is None and self.run.lessons:
+                self.expected[:] = np.nan  # nobody knows what was estimated at first
             return []
         off = np.abs(self.expected - a.work) > self.slop
         return [
