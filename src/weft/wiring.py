@@ -96,7 +96,7 @@ class Progress:
         estimates = self.lessons.revised(coordinator.board, coordinator.estimates)
         if estimates is None:
             return None
-        return NewEstimates(asked.time, estimates, coordinator.platform)
+        return NewEstimates(asked.time, estimates, coordinator.platform, asked.reason)
 
     def answer(self, asked: Replan) -> NewPlan:
         """Ask the planner, and take the time."""
@@ -217,7 +217,7 @@ def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
     return Run(
         strategy=strategy,
         workflow=coordinator.workflow,
-        platform=coordinator.platform,
+        platform=coordinator.declared,
         attempts=AttemptLog(
             task=board.attempt_task[:n],
             processor=board.attempt_on[:n],

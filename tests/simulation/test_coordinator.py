@@ -403,7 +403,7 @@ class Machine(RuleBasedStateMachine):
             self.happen(EventKind.GONE, p, 1.0)  # as was announced
             self.happen(EventKind.JOINED, p, 301.0)
         if not self.coordinator.board.present.any():
-            self.happen(EventKind.JOINED, 0, 1.0)
+            self.happen(EventKind.JOINED, 0, 301.0)  # later than any announced leave
         self.happen(EventKind.PAUSED, 0, 1.0, 0.0)  # go on, also with what was given up
         finish_all(self.coordinator, self.planner, self.commands)
         check_board(self.coordinator.board)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.reproduce_aheft import reproduce_aheft
+from weft.cli.reproduce_output import print_table, print_verdicts, progress_bar
 from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from weft.experiments.selective_tables import Tables
 
-PAPERS = ("selective",)
+PAPERS = ("selective", "aheft")
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper: `selective`.", metavar="PAPER")],
+    paper: Annotated[
+        str, typer.Argument(help="The paper: `selective` or `aheft`.", metavar="PAPER")
+    ],
     full: Annotated[
-        bool, typer.Option("--full", help="The paper's number of DAGs; minutes.")
+        bool, typer.Option("--full", help="As many DAGs as the paper: minutes, or an hour.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="The folder of the results.  [default: results/PAPER]")
@@ -34,15 +34,31 @@ def reproduce(
         typer.Option(min=1, max=1024, help="Processes.  [default: one per core]"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same figures; times differ.")] = 0,
+    on: Annotated[
+        str | None,
+        typer.Option(help="`aheft` on a Dask cluster: dask://host:port.", metavar="WHERE"),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="`aheft`: begin anew, not where a call was stopped.")
+    ] = False,
 ) -> None:
     """Repeat a paper's experiments: tables, plots, and a verdict on each of its claims.
+
+    `aheft` keeps what is done in its folder: a call that was stopped is gone on with by the same
+    command.
 
     Example: `weft reproduce selective --full --out results/selective`
     """
     if paper not in PAPERS:
         raise InputError(unknown_name("paper", paper, PAPERS))
+    folder = out or Path("results") / paper
+    if paper == "aheft":
+        reproduce_aheft(full, folder, jobs, seed, on, fresh)
+        return
+    if on is not None or fresh:
+        raise InputError("--on and --fresh are for `aheft` only")
     try:
-        _selective(full, out or Path("results") / paper, jobs, seed)
+        _selective(full, folder, jobs, seed)
     except KeyboardInterrupt:
         print("weft: stopped; nothing was written", file=sys.stderr)
         raise typer.Exit(130) from None
@@ -56,9 +72,9 @@ def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:
     processes = jobs or workers.cores()
     selective_report.prepare(out)
     begun = time.perf_counter()
-    with _progress("compiling"):
+    with progress_bar("compiling"):
         selective.warm_up()  # before the processes part, so that they share it
-    with _progress("simulating") as progress:
+    with progress_bar("simulating") as progress:
         outcomes = selective.run_all(selective.jobs(sizes, seed), processes, progress)
     measured = selective_tables.tables(outcomes)
     how = selective_report.Circumstances(
@@ -79,14 +95,10 @@ def _command(full: bool, seed: int) -> str:
 
 
 def _show(measured: Tables, seconds: float) -> None:
-    from rich.console import Console
-
     from weft.experiments.selective_claims import SIMULATORS, verdicts
 
-    console = Console(highlight=False)
-    console.print(f"Table 1 over {measured.table1[0].dags} DAGs ({seconds:.0f} s in all)")
-    _table(
-        console,
+    print(f"Table 1 over {measured.table1[0].dags} DAGs ({seconds:.0f} s in all)")
+    print_table(
         ["", "", "new plans:", "the paper's", "event", "time / always:", ""],
         [
             ["planner", "strategy", "published", "loop", "by event", "published", "ours"],
@@ -99,38 +111,4 @@ def _show(measured: Tables, seconds: float) -> None:
         ],
     )  # fmt: skip
     print()
-    for verdict in verdicts(measured):
-        colour = "green" if verdict.holds else "yellow"
-        where = SIMULATORS[verdict.simulator]
-        console.print(f"[{colour}]{verdict.word:<7}[/] {verdict.claim} ({where})", soft_wrap=True)
-        console.print(f"        [dim]{verdict.figures}[/]", soft_wrap=True)
-
-
-def _table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for number, heading in enumerate(header):
-        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on standard error, if that is a terminal.
-
-    It has no thread of its own: processes are forked while it is shown.
-    """
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda share: None
-        return
-    with Bar(console=console, transient=True, auto_refresh=False) as bar:
-        job = bar.add_task(what, total=1.0)
-        bar.refresh()
-        yield lambda share: bar.update(job, completed=share, refresh=True)
+    print_verdicts(verdicts(measured), SIMULATORS)

@@ -63,6 +63,7 @@ class Coordinator:
         rest: float = 0.0,
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
+        self.declared = platform  # without what was announced since
         self.tolerance = tolerance or Tolerance()
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
@@ -80,6 +81,7 @@ class Coordinator:
         self.evaluations: list[Evaluation] = []
         self._situation: Situation | None = None
         self._left_over = False
+        self._deferred: Event | None = None  # variance that has to wait for the end of the rest
 
     @property
     def n_done(self) -> int:
@@ -166,6 +168,8 @@ class Coordinator:
         known = new.platform.processor_names[: len(old)]
         if known != old or new.estimates.cost.shape[1] != new.platform.n_processors:
             raise IllegalEventError("new estimates are for other processors")
+        leaves = np.concatenate([self.declared.leaves, new.platform.leaves[len(old) :]])
+        self.declared = replace(new.platform, leaves=leaves)
         self.board.clock[0] = new.time
         self.board = grown(self.board, new.platform, new.estimates)
         self.platform = replace(new.platform, leaves=self.board.leaves.copy())  # as announced
@@ -210,7 +214,11 @@ class Coordinator:
             if not np.array_equal(self.board.leaves, self.platform.leaves):
                 self.platform = replace(self.platform, leaves=self.board.leaves.copy())
                 self._situation = None
+        elif self._deferred is not None and self.now >= self._rested:
+            change, self._deferred = self._deferred, None
         if self.policy is None or self.asked is not None:  # an answer is still to come
+            return None
+        if not waiting(self.board).any():  # there is nothing to plan
             return None
         if self._left_over and change is None:
             self.asked = Replan(self.version, self.now, STRANDED)
@@ -222,11 +230,12 @@ class Coordinator:
                 return self.asked
             notice = Notice(late if late >= 0 else None, change)
             assert self.plan is not None
-            if self._rest_is_over(change) and self.policy.decide(
-                notice, self.situation(), self.plan
-            ):
+            over = self._rest_is_over(change)
+            if over and self.policy.decide(notice, self.situation(), self.plan):
                 self.asked = Replan(self.version, self.now, self._reason(notice))
                 return self.asked
+            if not over and isinstance(change, Event):
+                self._deferred = change
             if late >= 0:
                 self.board.counts[b.GRACE] = 1  # then let it start late
             late, change = self.resume(), None
@@ -257,7 +266,7 @@ class Coordinator:
         asked = self.asked
         if asked is None or new.version != self.version or self.policy is None:
             return -1
-        self.asked, self._left_over = None, False
+        self.asked, self._left_over, self._deferred = None, False, None
         self._rested = self.now + self.rest * new.seconds
         self.board.reckoned[:] = self.board.availability
         self._judge(new, asked)
@@ -333,8 +342,9 @@ class Coordinator:
         if notice.late_task is not None:
             return f"late start of {self.workflow.task_names[notice.late_task]}"
         event = notice.event
-        if not isinstance(event, Event):
-            return "new estimates"
+        if isinstance(event, NewEstimates):
+            return f"{event.because}; new estimates" if event.because else "new estimates"
+        assert event is not None
         match event.kind:
             case EventKind.TASK_FINISHED:
                 task = self.workflow.task_names[self.board.attempt_task[event.which]]

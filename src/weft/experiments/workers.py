@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from weft.errors import InputError, WeftError
@@ -34,28 +35,52 @@ def in_order(
     count: int,
     jobs: int | None = None,
     progress: Callable[[float], None] = lambda share: None,
+    heard: Callable[[int, T], None] = lambda i, result: None,
+    largest: int = LARGEST,
 ) -> list[T]:
-    """unit(0), unit(1), ... by so many processes; one where there is no fork."""
+    """unit(0), unit(1), ... by so many processes; one where there is no fork.
+
+    `heard` is told each result as soon as it is here, in whatever order; a worker hands over at
+    most `largest` results at a time.
+    """
     jobs = cores() if jobs is None else jobs
     if jobs < 1:
         raise InputError(f"the number of jobs must be at least 1, not {jobs}")
     jobs = min(jobs, count)
     if jobs > 1 and "fork" in multiprocessing.get_all_start_methods():
-        return _forked(unit, count, jobs, progress)
+        size = min(largest, max(1, count // (jobs * CHUNKS)))
+        return _forked(unit, count, jobs, size, _Listener(count, progress, heard))
     results = []
     for i in range(count):
         results.append(unit(i))
+        heard(i, results[-1])
         progress((i + 1) / count)
     return results
 
 
+@dataclass
+class _Listener:
+    """Who is told of results, and how many there are to be."""
+
+    count: int
+    progress: Callable[[float], None]
+    heard: Callable[[int, Any], None]
+    done: int = 0
+
+    def hear(self, first: int, results: list[Any]) -> None:
+        """Some results in a row are here."""
+        for i, result in enumerate(results, first):
+            self.heard(i, result)
+        self.done += len(results)
+        self.progress(self.done / self.count)
+
+
 def _forked(
-    unit: Callable[[int], T], count: int, jobs: int, progress: Callable[[float], None]
+    unit: Callable[[int], T], count: int, jobs: int, size: int, listener: _Listener
 ) -> list[T]:
     global _unit
     before, others = _unit, set(multiprocessing.active_children())
     read_end, write_end = os.pipe()  # the workers see its end when this process is no more
-    size = min(LARGEST, max(1, count // (jobs * CHUNKS)))
     _unit = unit
     pool = ProcessPoolExecutor(
         jobs, multiprocessing.get_context("fork"), _begin, (read_end, write_end)
@@ -64,7 +89,7 @@ def _forked(
         futures = {
             pool.submit(_chunk, at, min(count, at + size)): at for at in range(0, count, size)
         }
-        return _collected(futures, count, progress)
+        return _collected(futures, listener)
     except BrokenProcessPool:
         raise WeftError("a worker process was killed; perhaps memory ran out") from None
     except BaseException:
@@ -78,19 +103,16 @@ def _forked(
         _unit = before
 
 
-def _collected(
-    futures: dict[Future[list[Any]], int], count: int, progress: Callable[[float], None]
-) -> list[Any]:
+def _collected(futures: dict[Future[list[Any]], int], listener: _Listener) -> list[Any]:
     """The results in order; of several errors, the one that a single process would meet."""
     parts: dict[int, list[Any]] = {}
-    done = 0
-    progress(0.0)
+    listener.progress(0.0)
     for future in as_completed(futures):
-        parts[futures[future]] = future.result()
-        done += len(parts[futures[future]])
-        if any(isinstance(result, WeftError) for result in parts[futures[future]]):
+        at = futures[future]
+        parts[at] = future.result()
+        if any(isinstance(result, WeftError) for result in parts[at]):
             break
-        progress(done / count)
+        listener.hear(at, parts[at])
     results = [result for at in sorted(parts) for result in parts[at]]
     for result in results:
         if isinstance(result, WeftError):

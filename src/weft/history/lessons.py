@@ -16,6 +16,7 @@ from weft.model import Estimates, Platform, Processor, Workflow
 MUCH = 0.1  # a change of estimates that is worth telling
 FEW = 0.1  # the share of tasks that must be concerned
 TINY = 1e-9
+LEAST_NEW, ENOUGH_NEW = 4, 0.1  # tasks, and share of all seen, before it is asked again
 DOUBT = 4.0  # so many finished tasks count as much as what was declared
 
 
@@ -55,6 +56,7 @@ class Lessons:
         )
         self._machines = Platform.build([Processor(name) for name in self.machines])
         self._open: list[int] = []
+        self._new = 0  # since the last prediction
         names = {name: k for k, name in enumerate(dict.fromkeys(self.categories))}
         self._number = np.array([names[name] for name in self.categories], dtype=np.int32)
         self._of_category = np.zeros(len(names))  # finished tasks
@@ -71,8 +73,10 @@ class Lessons:
 
     def revised(self, board: Board, known: Estimates) -> Estimates | None:
         """Other estimates, if tasks have finished meanwhile that change them by much."""
-        if not self._observe(board):
+        self._observe(board)
+        if self._new < max(LEAST_NEW, ENOUGH_NEW * self._of_processor.sum()):
             return None
+        self._new = 0
         found = predict(self._tasks, self._machines, self.machines, self.categories, self.history)
         estimates = Estimates(self.declared.cost * self._believed(found.estimates.cost))
         return estimates if differ_much(known, estimates) else None
@@ -88,11 +92,11 @@ class Lessons:
         believed: FloatArray = np.exp(category[of_task][:, None] + processor[None, :])
         return believed
 
-    def _observe(self, board: Board) -> bool:
-        """Look at what has finished since; whether there is any."""
+    def _observe(self, board: Board) -> None:
+        """Look at what has finished since."""
         end = int(board.counts[b.N_ATTEMPTS])
         attempts, self._open = [*self._open, *range(self.seen, end)], []
-        self.seen, any_new = end, False
+        self.seen = end
         for k in attempts:
             if board.attempt_end[k] == b.OPEN:
                 self._open.append(k)
@@ -101,16 +105,8 @@ class Lessons:
                 declared = float(self.declared.cost[task, p])
                 if declared > TINY:
                     self.history.observe(
-                        self.categories[task], self.machines[p], worked(board, k) / declared
+                        self.categories[task], self.machines[p], board.worked[k] / declared
                     )
                     self._of_category[self._number[task]] += 1
                     self._of_processor[p] += 1
-                    any_new = True
-        return any_new
-
-
-def worked(board: Board, attempt: int) -> float:
-    """What a finished attempt took, in seconds at full availability."""
-    p = board.attempt_on[attempt]
-    last = (board.attempt_finish[attempt] - board.since[attempt]) * board.availability[p]
-    return float(board.worked[attempt] + last)
+                    self._new += 1

@@ -44,8 +44,12 @@ def item_gone(board: Board, item: int, host: int) -> None:
     if board.held[item * board.n_hosts + host] == HERE:
         board.held[item * board.n_hosts + host] = ABSENT
     for transfer in range(board.counts[N_TRANSFERS]):
-        if board.transfer_item[transfer] == item and board.transfer_from[transfer] == host:
+        if board.transfer_item[transfer] != item:
+            continue
+        if board.transfer_from[transfer] == host:
             cut(board, transfer)
+        elif board.transfer_to[transfer] == host and np.isnan(board.transfer_arrival[transfer]):
+            board.held[item * board.n_hosts + host] = MOVING  # it was made there meanwhile
 
 
 def cut(board: Board, transfer: int) -> None:

@@ -57,6 +57,8 @@ from weft.kernels.losses import (
 )
 from weft.kernels.min_min import map_ready
 
+ROUNDING = 1e-9  # of the time: what a task is off by less is not off at all
+
 
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
     """One event; returns a task that wants to start late (or -1), and whether machines changed.
@@ -124,7 +126,8 @@ def off_estimate(board: Board, attempt: int) -> bool:
     expected = board.estimate[board.attempt_task[attempt] * board.n_processors + p]
     last = (board.clock[0] - board.since[attempt]) * board.availability[p]
     took = board.worked[attempt] + last
-    return bool(abs(took - expected) > board.variance[0] * expected)
+    slop = ROUNDING * board.clock[0]
+    return bool(abs(took - expected) > board.variance[0] * expected + slop)
 
 
 def availability_changed(board: Board, p: int, value: float) -> bool:
@@ -298,9 +301,12 @@ def send(board: Board, item: int, source: int, target: int) -> None:
 
 def end_attempt(board: Board, attempt: int, how: int) -> None:
     """The attempt is over and its processor idle; unless finished, its task waits again."""
-    board.attempt_finish[attempt] = board.clock[0]
+    p, now = board.attempt_on[attempt], board.clock[0]
+    board.worked[attempt] += (now - board.since[attempt]) * board.availability[p]
+    board.since[attempt] = now
+    board.attempt_finish[attempt] = now
     board.attempt_end[attempt] = how
-    board.running[board.attempt_on[attempt]] = -1
+    board.running[p] = -1
     if how != FINISHED:
         board.status[board.attempt_task[attempt]] = WAITING
         board.on[board.attempt_task[attempt]] = -1

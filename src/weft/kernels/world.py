@@ -102,7 +102,7 @@ def next_event(world: World) -> tuple[int, int, float, float]:
         pop(world)
     change = world.counts[NEXT_CHANGE]
     if change < len(world.change_time) and (
-        world.counts[N_HEAP] == 0 or world.change_time[change] <= world.heap_time[0]
+        world.counts[N_HEAP] == 0 or comes_first(world, change, world.heap_time[0])
     ):
         world.counts[NEXT_CHANGE] += 1
         kind, which = world.change_kind[change], world.change_which[change]
@@ -119,6 +119,13 @@ def next_event(world: World) -> tuple[int, int, float, float]:
     else:
         stop_transfer(world, which)
     return kind, which, time, 0.0
+
+
+def comes_first(world: World, change: int, time: float) -> bool:
+    """Whether a change comes before what ends at a time; what ends just then is not lost."""
+    if world.change_kind[change] == GONE:
+        return bool(world.change_time[change] < time)
+    return bool(world.change_time[change] <= time)
 
 
 def happen(world: World, kind: int, which: int, time: float, value: float) -> None:

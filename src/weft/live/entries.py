@@ -34,6 +34,7 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
             "time": entry.time,
             "cost": pack(entry.estimates.cost),
             "platform": platform_to_dict(entry.platform),
+            "because": entry.because,
         }
     plan = entry.schedule
     answer = {
@@ -61,7 +62,8 @@ def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platf
         return Event(kind, content["which"], time, real(content["value"]), content.get("detail"))
     if content["t"] == "estimates":
         estimates = Estimates(unpack(content["cost"]))
-        return NewEstimates(time, estimates, platform_from_dict(content["platform"]))
+        platform = platform_from_dict(content["platform"])
+        return NewEstimates(time, estimates, platform, content["because"])
     if content["t"] != "plan":
         raise InputError(f"the journal has an entry of an unknown kind: {content['t']!r}")
     if "planner" not in content:

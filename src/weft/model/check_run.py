@@ -20,6 +20,8 @@ from weft.model.run_facts import (
     rows_of,
 )
 
+COME_BACK = (EventKind.JOINED, EventKind.LEAVING)  # what was announced before is off
+
 
 class InvalidRunError(WeftError):
     """A run breaks a rule; `violations` names each one."""
@@ -40,7 +42,7 @@ def check_run(run: Run, estimates: Estimates | None = None) -> None:
     violations = _shape(run)
     if not violations:
         facts = Facts(run)
-        for rule in (_attempts, _presence, _work, _inputs, _sources, _arrivals, _moves):
+        for rule in (_attempts, _presence, _drained, _work, _inputs, _sources, _arrivals, _moves):
             violations += rule(facts)
         violations += _evaluations(run)
         if run.plans and len(run.attempts.task) and not violations:
@@ -104,6 +106,23 @@ def _changes(run: Run) -> list[str]:
         if not legal or not clock <= e.time < np.inf:
             violations.append(f"{e} cannot have happened to the machines")
         clock = max(clock, e.time)
+    return violations
+
+
+def _drained(f: Facts) -> list[str]:
+    """Nothing starts on a processor after the time of its leave was told and has come."""
+    a, violations = f.run.attempts, list[str]()
+    for k, e in enumerate(f.run.changes):
+        if e.kind != EventKind.LEAVING:
+            continue
+        later = (x for x in f.run.changes[k + 1 :] if x.which == e.which and x.kind in COME_BACK)
+        until = next((x.time for x in later), np.inf)
+        late = (a.processor == e.which) & (a.start > max(e.time, e.value)) & (a.start < until)
+        violations += [
+            f"task {f.task(i)} starts on {f.processor(i)} at {a.start[i]:g}, which was to leave "
+            f"at {e.value:g}"
+            for i in np.flatnonzero(late)
+        ]
     return violations
 
 

@@ -83,6 +83,7 @@ class NewEstimates:
     time: float
     estimates: Estimates
     platform: Platform
+    because: str = ""  # what had them looked at
 
 
 @dataclass(frozen=True)
