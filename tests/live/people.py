@@ -120,9 +120,14 @@ def nothing_starts_where_it_leaves(run: Run) -> None:
     """From the time on that was announced, unless that is taken back or it comes again."""
     kinds, log = (EventKind.LEAVING, EventKind.JOINED), run.attempts
     for p, start in zip(log.processor.tolist(), log.start.tolist(), strict=True):
-        told = [e for e in run.changes if e.kind in kinds and e.which == p and e.time < start]
-        if told and told[-1].kind == EventKind.LEAVING:
-            assert told[-1].value >= start, (told[-1], start)
+        told = [e for e in run.changes if e.kind in kinds and e.which == p and e.time <= start]
+        just_then = [e for e in told if e.time == start]  # heard before the start, or after it
+        last = [e for e in told if e.time < start][-1:]
+        if last and last[0].kind == EventKind.LEAVING:
+            stays = [
+                e for e in (*last, *just_then) if e.kind == EventKind.JOINED or e.value >= start
+            ]
+            assert stays, (last[0], start)
 
 
 def once_each(run: Run) -> bool:

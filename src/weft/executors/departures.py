@@ -17,6 +17,11 @@ class Departures:
         self._timers: dict[int, threading.Timer] = {}
         self._closed = False
 
+    @property
+    def pending(self) -> bool:
+        """Whether something will be said."""
+        return bool(self._timers)
+
     def announce(self, processor: int, at: float | None) -> None:
         """It goes at this time, or now; what was announced before is off."""
         now = self._clock()
@@ -59,8 +64,8 @@ class Departures:
         with self._lock:
             if self._closed or self._timers.get(processor) is not threading.current_thread():
                 return
-            del self._timers[processor]
             if self._clock() < at:  # a timer may be early, but the event must not
                 self._wait(processor, at)
-            else:
+            else:  # first said, then no more pending: who sees that finds the event
                 self._post(Event(EventKind.LEAVING, processor, 0.0, at))
+                del self._timers[processor]

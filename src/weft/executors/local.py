@@ -96,7 +96,7 @@ class LocalExecutor:
     def next_event(self, wait: bool = True) -> Event | None:
         """Wait for the next thing that happens; None if nothing ever will."""
         while True:
-            may_come = wait and bool(self._open or self._moving)
+            may_come = wait and bool(self._open or self._moving or self._departures.pending)
             try:
                 heard = self._heard.get(may_come, _LOOK)
             except queue.Empty:

@@ -82,15 +82,20 @@ class SimulatedExecutor:
             (_go_on_working if is_work else _go_on_moving)(world, board, which)
         return executor
 
-    def happens_by(self, moment: float) -> bool:
-        """Whether anything happens before this moment; changes of the machines at it count, too."""
+    def happens_by(self, moment: float, just_then: bool = False) -> bool:
+        """Whether anything happens before this moment; changes of the machines at it count, too.
+
+        So does what ends just then, if that is asked for.
+        """
         world = self.world
         while world.counts[N_HEAP] > 0 and stale(world):
             pop(world)
         change = int(world.counts[NEXT_CHANGE])
         if change < len(world.change_time) and world.change_time[change] <= moment:
             return True
-        return bool(world.counts[N_HEAP] > 0 and world.heap_time[0] < moment)
+        if world.counts[N_HEAP] == 0:
+            return False
+        return bool(world.heap_time[0] < moment or (just_then and world.heap_time[0] == moment))
 
     def perform(self, command: Command) -> None:
         """Begin to do what the coordinator asks for."""

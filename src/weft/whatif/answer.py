@@ -157,12 +157,22 @@ class Judge:
         platform, estimates = self.stage.park.grown(change, at)
         known, names = coordinator.platform.n_processors, platform.processor_names
         coordinator.learn(NewEstimates(at, estimates, platform))
-        for name in change.remove:
-            coordinator.handle(Event(EventKind.GONE, names.index(name), at))
         for p in range(known, len(names)):
             more = MORE_TO_COME if p + 1 < len(names) else 0.0
             coordinator.handle(Event(EventKind.JOINED, p, at, more))
+        if change.remove and self.stage.begun:
+            self._let_end(coordinator)
+        for name in change.remove:
+            coordinator.handle(Event(EventKind.GONE, names.index(name), at))
         return coordinator
+
+    def _let_end(self, coordinator: Coordinator) -> None:
+        """What ends just when a processor goes has ended, as in any simulation."""
+        progress, executor = Progress(coordinator, self.stage.planner), expected_world(coordinator)
+        while not coordinator.done and executor.happens_by(self.at, just_then=True):
+            event = executor.next_event()
+            assert event is not None
+            perform(progress, executor, progress.hear(event))
 
     def _kept(self, situation: Situation) -> Schedule | None:
         """The present plan from now on, if it can be followed."""
