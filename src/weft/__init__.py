@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.experiments.comparison import compare
     from weft.flow import Flow
     from weft.live.outcome import Outcome, RunFailedError
-    from weft.model import Platform, Run, Schedule, Workflow, check_schedule
+    from weft.model import Platform, Run, Schedule, Workflow, check_schedule, rewind_set
 
 # Where each public name lives; it is imported when first used, so that `import weft` is instant.
 _HOMES = {
@@ -43,6 +43,7 @@ _HOMES = {
     "Schedule": "weft.model",
     "Workflow": "weft.model",
     "check_schedule": "weft.model",
+    "rewind_set": "weft.model",
 }
 __all__ = [
     "Flow",
@@ -62,6 +63,7 @@ __all__ = [
     "load",
     "load_platform",
     "plan",
+    "rewind_set",
     "run",
     "simulate",
     "what_if",

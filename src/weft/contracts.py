@@ -59,6 +59,11 @@ class Policy(Protocol):
 
     name: ClassVar[str]
 
+    @property
+    def learn(self) -> bool:
+        """Whether estimates learn within a simulated run; in real runs they always do."""
+        ...
+
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
         """What to be woken for while this plan is followed."""
         ...

@@ -8,6 +8,13 @@ from weft.errors import PlanningError
 from weft.model import Schedule, Situation
 from weft.planning import planning_of
 
+ROUNDING = 1e-9  # of the makespan: what differs by less is the same
+
+
+def ends_earlier(makespan: float, than: float) -> bool:
+    """Whether a plan is better than another, by more than rounding."""
+    return makespan < than * (1 - ROUNDING)
+
 
 def project(plan: Schedule, situation: Situation) -> Schedule | None:
     """The plan from now on: each task where and in the order in which it stands there.

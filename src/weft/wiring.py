@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from weft.contracts import Executor, Order, Planner, Policy
-from weft.coordinator import STRANDED, Coordinator
+from weft.coordinator import Coordinator
 from weft.errors import PlanningError, WeftError
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
@@ -127,7 +127,7 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
     except PlanningError:
         if coordinator.plan is None:
             raise
-        if asked.reason != STRANDED:
+        if not asked.forced:
             return None
         platform = situation.platform
         stay = np.where(platform.leaves > situation.now, np.inf, platform.leaves)
@@ -198,7 +198,8 @@ def simulate(
     # the one strategy that is planned post mortem, with the truth for estimates
     known = Estimates(reality.work) if strategy.name == "ideal" else estimates
     progress = Progress(Coordinator(workflow, platform, known, strategy), planner)
-    if getattr(strategy, "learn", False):
+    policy = progress.coordinator.policy
+    if policy is not None and policy.learn:
         progress.lessons = Lessons.of(workflow, platform, known)
     executor = SimulatedExecutor(workflow, platform, reality)
     if by_events:

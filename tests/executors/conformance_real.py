@@ -205,13 +205,14 @@ def more_processors(site: Site, open: Open) -> None:
         check_results(site, bench, 3)
 
 
+TWO_AND_A_READER = [Work("A", big=True), B, Work("R", (0, 1))]
+
+
 @conformance("dask", to=CHECKS)
 def drained_and_stopped(site: Site, open: Open) -> None:
     """Results that only a drained worker holds are copied elsewhere, and survive it."""
-    works = [Work("A", big=True), B, Work("R", (0, 1))]
-    with open(works) as bench:
-        for task in (0, 1):
-            bench.expect(FINISHED, bench.start(task, 0))
+    with open(TWO_AND_A_READER) as bench:
+        make_both(bench)
         bench.watched.drain(0)
         bench.expect(EventKind.LEAVING, 0)
         bench.bring(0, 0, 1)
@@ -222,9 +223,7 @@ def drained_and_stopped(site: Site, open: Open) -> None:
             assert bench.watched.next_event(wait=False) is None
         kill(bench, 0)
         assert [e.kind for e in bench.expect_loss(0)] == [EventKind.GONE]
-        bench.expect(FINISHED, bench.start(2, 1))
-        bench.silent()
-        check_results(site, bench, 2)
+        read_both(site, bench)
         with pytest.raises(InputError, match="join by themselves"):
             bench.watched.add(1)
 
@@ -232,10 +231,8 @@ def drained_and_stopped(site: Site, open: Open) -> None:
 @conformance("dask", to=CHECKS)
 def retired(site: Site, open: Open) -> None:
     """A departure is told of before it; what is on its way from there arrives all the same."""
-    works = [Work("A", big=True), B, Work("R", (0, 1))]
-    with open(works) as bench:
-        for task in (0, 1):
-            bench.expect(FINISHED, bench.start(task, 0))
+    with open(TWO_AND_A_READER) as bench:
+        make_both(bench)
         assert bench.cluster is not None
         bench.cluster.retire(bench.watched.platform.processor_names[0])
         bench.expect(EventKind.LEAVING, 0)
@@ -246,18 +243,14 @@ def retired(site: Site, open: Open) -> None:
         events = bench.expect_loss(0)
         assert {e.kind for e in events} <= {EventKind.GONE, ARRIVED}
         assert not bench.watched.moving
-        bench.expect(FINISHED, bench.start(2, 1))
-        bench.silent()
-        check_results(site, bench, 2)
+        read_both(site, bench)
 
 
 @conformance("dask", to=CHECKS)
 def retired_with_what_it_held(site: Site, open: Open) -> None:
     """What Dask has copied elsewhere is not lost: a run that has yet to send it can."""
-    works = [Work("A", big=True), B, Work("R", (0, 1))]
-    with open(works) as bench:
-        for task in (0, 1):
-            bench.expect(FINISHED, bench.start(task, 0))
+    with open(TWO_AND_A_READER) as bench:
+        make_both(bench)
         assert bench.cluster is not None
         bench.cluster.retire(bench.watched.platform.processor_names[0])
         bench.expect(EventKind.LEAVING, 0)
@@ -269,9 +262,7 @@ def retired_with_what_it_held(site: Site, open: Open) -> None:
             bench.expect(ARRIVED, bench.send(0, 0, 1))
             bench.expect(ARRIVED, bench.send(1, 0, 1))
         assert [e.kind for e in bench.expect_loss(0)] == [EventKind.GONE]
-        bench.expect(FINISHED, bench.start(2, 1))
-        bench.silent()
-        check_results(site, bench, 2)
+        read_both(site, bench)
 
 
 @conformance("dask", to=CHECKS)
@@ -290,6 +281,19 @@ def not_retired_after_all(site: Site, open: Open) -> None:
         bench.expect(FINISHED, bench.start(1, 0))
         bench.silent()
         check_results(site, bench, 1)
+
+
+def make_both(bench: Bench) -> None:
+    """Two results, which the worker of the first processor holds."""
+    for task in (0, 1):
+        bench.expect(FINISHED, bench.start(task, 0))
+
+
+def read_both(site: Site, bench: Bench) -> None:
+    """The reader runs on the second processor, and that is all."""
+    bench.expect(FINISHED, bench.start(2, 1))
+    bench.silent()
+    check_results(site, bench, 2)
 
 
 def kill(bench: Bench, processor: int) -> None:

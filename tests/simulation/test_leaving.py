@@ -18,7 +18,7 @@ from simulation.adapting import (
 from simulation.worlds import Case, same_record, specs
 from weft import registry
 from weft.contracts import Planner
-from weft.coordinator import STRANDED, Coordinator, IllegalEventError
+from weft.coordinator import Coordinator, IllegalEventError
 from weft.errors import PlanningError
 from weft.model import ENDS, Item, Link, Platform, Processor, Run, Workflow
 from weft.model.events import Event, NewEstimates, NewPlan, Replan
@@ -217,7 +217,7 @@ def test_a_planner_that_finds_nothing() -> None:
     coordinator.check_state()
     forced = coordinator.handle(Event(GONE, 0, 3.0))[-1]
     assert isinstance(forced, Replan)
-    assert forced.reason == STRANDED
+    assert forced.forced
     schedule = answered(planner, coordinator, forced)
     assert schedule is not None
     assert set(schedule.processor.tolist()) == {1}  # p0 is gone, p1 is taken to stay

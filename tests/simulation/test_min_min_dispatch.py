@@ -11,7 +11,8 @@ import pytest
 from simulation.adapting import AVAILABILITY, GONE, case_of, comes_to, made, plain
 from simulation.worlds import Case, random_case, same_record, set_speed
 from weft.executors.reality import Reality, platform_changes
-from weft.model import Item, Link, Platform, Processor, Workflow
+from weft.kernels import min_min
+from weft.model import STANDS_STILL, Item, Link, Platform, Processor, Workflow
 from weft.model.events import Event
 
 # Twin ------------------------------------------------------------------------------------------
@@ -230,3 +231,8 @@ def test_a_slow_processor_is_reckoned_with_as_it_is_now() -> None:
     assert comes_to(case_of(workflow, plain(1, 1)).run("min-min"))["p0"] == [("t1", 5, 9)]
     run = case_of(workflow, plain(1, 1), slowed).run("min-min")
     assert comes_to(run)["p1"] == [("t0", 0, 5), ("t1", 5, 17)]
+
+
+def test_what_stands_still_is_expected_to_go_on_alike() -> None:
+    """Kernels see no model: the constant is written twice, and must be one."""
+    assert min_min.SLOWEST == STANDS_STILL

@@ -66,11 +66,17 @@ def reproduce(
 
 def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:
     """Zhao and Sakellariou: Table 1, Figure 3 and Figure 4."""
-    from weft.experiments import selective, selective_report, selective_tables, workers
+    from weft.experiments import (
+        report_files,
+        selective,
+        selective_report,
+        selective_tables,
+        workers,
+    )
 
     sizes = selective.PAPER if full else selective.QUICK
     processes = jobs or workers.cores()
-    selective_report.prepare(out)
+    report_files.prepare(out)
     begun = time.perf_counter()
     with progress_bar("compiling"):
         selective.warm_up()  # before the processes part, so that they share it

@@ -23,14 +23,14 @@ def reproduce_aheft(
     full: bool, out: Path, jobs: int | None, seed: int, on: str | None, fresh: bool
 ) -> None:
     """Run what is not done yet, then write everything."""
-    from weft.experiments import aheft, aheft_work, selective_report, workers
+    from weft.experiments import aheft, aheft_work, report_files, workers
     from weft.experiments.aheft_checkpoint import Checkpoint
 
     settings = replace(aheft.PAPER if full else aheft.SAMPLE, seed=seed)
     processes = jobs or workers.cores()
     command = _command(full, seed)
     aheft_work.check_place(on)
-    selective_report.prepare(out)
+    report_files.prepare(out)
     checkpoint = Checkpoint.open(out / CHECKPOINT, settings.described(), fresh)
     try:
         _complete(settings, checkpoint, processes, on)

@@ -1,6 +1,6 @@
 """The decision core, sans I/O: events in, commands out."""
 
 from weft.coordinator.check_board import BrokenStateError, check_board
-from weft.coordinator.coordinator import STRANDED, Coordinator, IllegalEventError
+from weft.coordinator.coordinator import Coordinator, IllegalEventError
 
-__all__ = ["STRANDED", "BrokenStateError", "Coordinator", "IllegalEventError", "check_board"]
+__all__ = ["BrokenStateError", "Coordinator", "IllegalEventError", "check_board"]

@@ -41,7 +41,7 @@ from weft.model.events import (
     StartTask,
 )
 
-STRANDED = "tasks without a processor"
+LEFT_OVER = "tasks that lost their inputs on the way"
 VARIANCE = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY)  # news of estimates, not of machines
 MOST_AHEAD = 256  # tasks that an executor is told of in advance, per processor
 
@@ -203,7 +203,7 @@ class Coordinator:
             self._call(stand_in_line)
             self._call(hand_out)
         else:
-            self.asked = Replan(self.version, self.now, "start")
+            self.asked = Replan(self.version, self.now, "start", forced=True)
         return self.asked
 
     def consider(self, late: int, change: Event | NewEstimates | None) -> Replan | None:
@@ -218,15 +218,16 @@ class Coordinator:
             change, self._deferred = self._deferred, None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
-        if not waiting(self.board).any():  # there is nothing to plan
-            return None
         if self._left_over and change is None:
-            self.asked = Replan(self.version, self.now, STRANDED)
+            self.asked = Replan(self.version, self.now, LEFT_OVER, forced=True)
             return self.asked
+        if change is not None and not waiting(self.board).any():  # there is nothing to plan
+            return None
         while late >= 0 or change is not None:
             if change is not None and self.stranded():
                 if self._usable():
-                    self.asked = Replan(self.version, self.now, STRANDED)
+                    reason = self._reason(Notice(event=change))
+                    self.asked = Replan(self.version, self.now, reason, forced=True)
                 return self.asked
             notice = Notice(late if late >= 0 else None, change)
             assert self.plan is not None
@@ -276,16 +277,15 @@ class Coordinator:
     def _judge(self, new: NewPlan, asked: Replan) -> None:
         """Take the plan if it must be, or is worth it; note the evaluation."""
         plan, makespan = new.schedule, float("inf")
-        forced = self.plan is None or asked.reason == STRANDED
         verdict = replace(TAKEN, taken=False)
         if plan is not None:
             assert self.policy is not None
             makespan, verdict = plan.makespan, TAKEN
-            if self.plan is not None and not forced:
+            if self.plan is not None and not asked.forced:
                 verdict = self.policy.accept(plan, self.plan, self.situation())
         self.evaluations.append(
             Evaluation(
-                self.now, asked.reason, forced, verdict.taken, makespan, verdict.projected,
+                self.now, asked.reason, asked.forced, verdict.taken, makespan, verdict.projected,
                 new.seconds,
             )
         )  # fmt: skip
@@ -349,6 +349,9 @@ class Coordinator:
             case EventKind.TASK_FINISHED:
                 task = self.workflow.task_names[self.board.attempt_task[event.which]]
                 return f"{task} was off its estimate"
+            case EventKind.TASK_FAILED:
+                task = self.workflow.task_names[self.board.attempt_task[event.which]]
+                return f"{task} failed"
             case EventKind.JOINED | EventKind.GONE | EventKind.LEAVING | EventKind.AVAILABILITY:
                 what = event.kind.name.lower()
                 what = "changed its speed" if event.kind == EventKind.AVAILABILITY else what

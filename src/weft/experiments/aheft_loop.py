@@ -15,8 +15,7 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.model import Attempts, Estimates, Platform, Schedule, Situation, Transfers, Workflow
 from weft.planners.heft import Heft
-
-ROUNDING = 1e-9  # of the makespan: an improvement below it is none
+from weft.projection import ends_earlier
 
 LETTER = "clock + c"  # case 2 of equation (1) as printed, even where it has been sent before
 SENT = "sent"  # where the plan had it sent it arrives when it arrives; elsewhere clock + c
@@ -56,7 +55,7 @@ def run_loop(
             present=platform.joins <= (now if reading.newcomers else 0.0),
         )
         candidate = heft.plan(situation)
-        if candidate.makespan < plan.makespan * (1 - ROUNDING):
+        if ends_earlier(candidate.makespan, plan.makespan):
             plan, since, taken = candidate, now, taken + 1
     return float(first), float(plan.makespan), taken
 

@@ -12,6 +12,7 @@ import numpy as np
 from weft.experiments.aheft_cases import APPLICATIONS, BLAST, KINDS, WIEN2K
 from weft.experiments.aheft_claims import NAMES, PARAMETER_NAMES
 from weft.experiments.aheft_tables import EVENTS, LETTER, Row, Tables
+from weft.experiments.selective_plots import few_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def figure8(measured: Tables) -> bytes:
         panels[0, 0].set_ylabel("average makespan", fontsize=9)
         panels[1, 0].set_ylabel("average makespan", fontsize=9)
         _save(figure, content)
-    return _few_colours(content)
+    return few_colours(content)
 
 
 def improvements(measured: Tables) -> bytes:
@@ -63,7 +64,7 @@ def improvements(measured: Tables) -> bytes:
                 name = name if parameter == "size" else "CCR"
                 _labelled(axes, f"{NAMES[kind]}: {name}", measured.rows(kind, parameter))
         _save(figure, content)
-    return _few_colours(content)
+    return few_colours(content)
 
 
 def _rates(axes: Axes, measured: Tables, kind: str, parameter: str) -> None:
@@ -120,14 +121,3 @@ def _figure(
 def _save(figure: Figure, content: io.BytesIO) -> None:
     figure.tight_layout(rect=(0, 0, 1, 0.945))
     figure.savefig(content, format="png", dpi=100, metadata={"Software": None})
-
-
-def _few_colours(png: io.BytesIO) -> bytes:
-    """A third of the size, and no difference to the eye."""
-    from PIL import Image
-
-    full = Image.open(png).convert("RGB")
-    small = full.quantize(128, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    content = io.BytesIO()
-    small.save(content, format="png", optimize=True)
-    return content.getvalue()

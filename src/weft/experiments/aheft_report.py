@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import platform as machine
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft import files
 from weft.experiments import aheft_plots
 from weft.experiments.aheft import Settings, units
 from weft.experiments.aheft_cases import APPLICATIONS, BLAST, KINDS, MEAN_COST, RANDOM, WIEN2K
 from weft.experiments.aheft_claims import NAMES, PARAMETER_NAMES, SIMULATORS, verdicts
 from weft.experiments.aheft_tables import ALL, AVERAGES, LETTER, Row, Tables
 from weft.experiments.aheft_why import HOW, why
+from weft.experiments.report_files import table, write_files
 from weft.experiments.selective_tables import to_csv
 
 TABLES = {  # of improvement, by the paper's numbers: (kinds, parameter)
@@ -59,10 +59,7 @@ def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
         "improvements.png": aheft_plots.improvements(measured),
         "report.md": report(measured, how),
     }  # fmt: skip
-    for name, value in content.items():
-        raw = value.encode("utf-8") if isinstance(value, str) else value
-        files.write_bytes(folder / name, raw)
-    return [folder / name for name in content]
+    return write_files(folder, content)
 
 
 def report(measured: Tables, how: Circumstances) -> str:
@@ -96,7 +93,8 @@ def _circumstances(measured: Tables, how: Circumstances) -> str:
     }
     dags = {kind: measured.main_row(kind).dags for kind in KINDS}
     what = "all types and resource models" if settings.full else "an even sample"
-    sittings = f" in {how.sittings} sittings" if how.sittings > 1 else ""
+    # a sitting that was killed has not told its time by the clock
+    sittings = f" in {how.sittings} sittings that ended in order" if how.sittings > 1 else ""
     listed = "; ".join(
         f"{NAMES[kind]}: {cases[kind]:,} cases, {dags[kind]:,} DAGs" for kind in KINDS
     )
@@ -202,15 +200,3 @@ def _mean_costs(measured: Tables) -> str:
         "run of HEFT over all types (3 or 4 instances of each, another seed) gave it: "
         f"{given}."
     )
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join(_lines(header, rows))
-
-
-def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(header) + " |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"

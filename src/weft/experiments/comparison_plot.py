@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".png", ".svg")
-_SETTINGS: Any = {
+SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "text.usetex": False,
@@ -44,7 +44,7 @@ def write_plot(comparison: Comparison, path: str | os.PathLike[str]) -> None:
 
     check_plot(path)
     rows, kind = comparison.overall, Path(path).suffix.lower()[1:]
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(11, 1.5 + 0.42 * len(rows)), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 0.7))

@@ -84,10 +84,10 @@ def _panels(
         figure.tight_layout(rect=(0, 0, 1, 0.945))
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=100, metadata={"Software": None})
-    return _few_colours(content)
+    return few_colours(content)
 
 
-def _few_colours(png: io.BytesIO) -> bytes:
+def few_colours(png: io.BytesIO) -> bytes:
     """A third of the size, and no difference to the eye."""
     from PIL import Image
 

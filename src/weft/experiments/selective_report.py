@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform as machine
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft import files
-from weft.errors import InputError
 from weft.experiments import selective_plots
+from weft.experiments.report_files import table, write_files
 from weft.experiments.selective import EVENTS, PLANNERS, QOIS, SEQUENTIAL, SHAPES, Sizes
 from weft.experiments.selective_claims import SIMULATORS, Verdict, verdicts
 from weft.experiments.selective_tables import (
@@ -40,14 +39,6 @@ class Circumstances:
     seconds: float
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder, before anything is run for nothing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make this folder: {error.strerror}", source=str(folder)) from None
-
-
 def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
     """All files: CSV, PNG and the report; their paths."""
     content: dict[str, str | bytes] = {
@@ -60,10 +51,7 @@ def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
         "figure4.png": selective_plots.figure4(measured.figure4),
         "report.md": report(measured, how),
     }
-    for name, value in content.items():
-        raw = value.encode("utf-8") if isinstance(value, str) else value
-        files.write_bytes(folder / name, raw)
-    return [folder / name for name in content]
+    return write_files(folder, content)
 
 
 def report(measured: Tables, how: Circumstances) -> str:
@@ -104,7 +92,7 @@ def _circumstances(how: Circumstances) -> str:
 
 def _verdicts(found: Sequence[Verdict]) -> str:
     rows = [[v.claim, SIMULATORS[v.simulator], f"**{v.word}**", v.figures] for v in found]
-    return _table(["claim", "simulated", "verdict", "figures"], rows)
+    return table(["claim", "simulated", "verdict", "figures"], rows)
 
 
 def _table1(rows: Sequence[Table1Row]) -> str:
@@ -126,18 +114,18 @@ def _table1(rows: Sequence[Table1Row]) -> str:
         "planner", "strategy", "new plans published", "the paper's loop", "event by event",
         "time published", "of always", "ours (ms)", "of always",
     ]  # fmt: skip
-    return _table(header, body)
+    return table(header, body)
 
 
 def _figure3(rows: Sequence[Figure3Row]) -> str:
     ours = "![Figure 3](figure3.png)\n\nEvent by event; mean makespan relative to always, in %:"
     theirs = "![Figure 3](figure3-paper-loop.png)\n\nThe same by the paper's loop:"
     after = "The half of the 95% interval, paired by DAG, is in `figure3.csv`."
-    tables = (_figure3_table(rows, False), _figure3_table(rows, True))
+    tables = (_figure3table(rows, False), _figure3table(rows, True))
     return "\n\n".join([ours, tables[0], theirs, tables[1], after])
 
 
-def _figure3_table(rows: Sequence[Figure3Row], sequential: bool) -> str:
+def _figure3table(rows: Sequence[Figure3Row], sequential: bool) -> str:
     found = {
         (r.planner, r.strategy, r.qoi): r.sequential_of_always if sequential else r.of_always
         for r in rows
@@ -147,7 +135,7 @@ def _figure3_table(rows: Sequence[Figure3Row], sequential: bool) -> str:
         for p in PLANNERS
         for s in ("static", "ideal", "slack", "spare")
     ]
-    return _table(["planner", "strategy", *(f"QoI {qoi:.0%}" for qoi in QOIS)], body)
+    return table(["planner", "strategy", *(f"QoI {qoi:.0%}" for qoi in QOIS)], body)
 
 
 def _what_decides(rows: Sequence[ReadingRow]) -> str:
@@ -163,7 +151,7 @@ def _what_decides(rows: Sequence[ReadingRow]) -> str:
         for p in PLANNERS
         for s in ("slack", "spare")
     ]
-    table = _table(["planner", "strategy", "published", *readings], body)
+    shown = table(["planner", "strategy", "published", *readings], body)
 
     def span(reading: str, strategy: str = "spare") -> str:
         return _span([found[reading, p, strategy] for p in PLANNERS])
@@ -174,7 +162,7 @@ def _what_decides(rows: Sequence[ReadingRow]) -> str:
     published = {s: _span([PUBLISHED[p, s][1] for p in PLANNERS]) for s in ("slack", "spare")}
     return (
         f"New plans of 49, DAGs as in Table 1 ({rows[0].dags} of them), one thing changed at a "
-        f"time.\n\n{table}\n\n"
+        f"time.\n\n{shown}\n\n"
         "- **Knowledge decides.** In the paper's loop a task's real finish is known when the task "
         "starts. In a run event by event a plan knows of a running task only its estimate, and of "
         "an overdue one only that it is not done. So the tasks that wait for it start late once "
@@ -209,7 +197,7 @@ def _no_error(rows: Sequence[ReadingRow]) -> str:
     header = ["planner", SIMULATORS[EVENTS], SIMULATORS[SEQUENTIAL]]
     text = (
         "With QoI 0 all estimates are right, and a new plan can only be as good as the first. "
-        f"Makespan of always relative to static, in %:\n\n{_table(header, body)}\n\n"
+        f"Makespan of always relative to static, in %:\n\n{table(header, body)}\n\n"
     )
     worse = [p.upper() for p in PLANNERS if ratios[EXACT, p] > HARMLESS]
     if not worse:
@@ -253,14 +241,3 @@ _HOW = """\
 
 def _span(values: Sequence[float], digits: int = 1) -> str:
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(_lines(header, rows))
-
-
-def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(header) + " |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"

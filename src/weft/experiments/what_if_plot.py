@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.experiments.comparison_plot import check_plot
+from weft.experiments.comparison_plot import SETTINGS, check_plot
 from weft.files import write_bytes
 
 if TYPE_CHECKING:
@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
     from weft.whatif import WhatIf
 
-_SETTINGS: Any = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "text.usetex": False,
-    "text.parse_math": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "weft",
-    "axes.unicode_minus": False,
-}
 _TIME, _MONEY, _KNEE, _GREY = "#1f5fa8", "#b5651d", "#c22f2f", "#999999"
 _SHOWN = 60  # bars; more cannot be read
 
@@ -38,7 +29,7 @@ def write_plot(answer: WhatIf, path: str | os.PathLike[str]) -> None:
     check_plot(path)
     kind, rows = Path(path).suffix.lower()[1:], min(_SHOWN, len(answer.alternatives))
     curve = answer.counts is not None
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(8, 5 if curve else 1.6 + 0.3 * rows), layout="constrained")
         FigureCanvasAgg(figure)
         if curve:

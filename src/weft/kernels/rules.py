@@ -56,8 +56,7 @@ from weft.kernels.losses import (
     take_up_again,
 )
 from weft.kernels.min_min import map_ready
-
-ROUNDING = 1e-9  # of the time: what a task is off by less is not off at all
+from weft.kernels.pace import availability_changed, bandwidth_changed, off_estimate
 
 
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
@@ -116,45 +115,6 @@ def go_on(board: Board) -> int:
         hand_out(board)
         return -1
     return dispatch_all(board)
-
-
-def off_estimate(board: Board, attempt: int) -> bool:
-    """Whether a finished attempt took longer or shorter than expected, by more than the watch."""
-    if board.variance[0] == np.inf:
-        return False
-    p = board.attempt_on[attempt]
-    expected = board.estimate[board.attempt_task[attempt] * board.n_processors + p]
-    last = (board.clock[0] - board.since[attempt]) * board.availability[p]
-    took = board.worked[attempt] + last
-    slop = ROUNDING * board.clock[0]
-    return bool(abs(took - expected) > board.variance[0] * expected + slop)
-
-
-def availability_changed(board: Board, p: int, value: float) -> bool:
-    """Note what was done at the old speed; whether the new one is off by more than the watch."""
-    attempt, now = board.running[p], board.clock[0]
-    if attempt >= 0:
-        board.worked[attempt] += (now - board.since[attempt]) * board.availability[p]
-        board.since[attempt] = now
-    board.availability[p] = value
-    if board.variance[0] == np.inf:
-        return False
-    off = abs(value - board.reckoned[p]) > board.variance[0] * board.reckoned[p]
-    if off:
-        board.reckoned[p] = value
-    return bool(off)
-
-
-def bandwidth_changed(board: Board, link: int, value: float) -> None:
-    """Note what was moved at the old speed."""
-    now, old = board.clock[0], board.bandwidth[link]
-    for transfer in range(board.counts[N_TRANSFERS]):
-        here = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
-        under_way = here == link and np.isnan(board.transfer_arrival[transfer])
-        if under_way and now > board.moved_since[transfer]:
-            board.moved[transfer] += (now - board.moved_since[transfer]) * old
-            board.moved_since[transfer] = now
-    board.bandwidth[link] = value
 
 
 def finish_attempt(board: Board, attempt: int, hold: bool) -> int:

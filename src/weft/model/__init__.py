@@ -5,6 +5,7 @@ from weft.model.check import check_schedule
 from weft.model.estimates import Estimates
 from weft.model.platform import Link, Platform, Processor
 from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
+from weft.model.rewinding import rewind_set
 from weft.model.schedule import Schedule
 from weft.model.situation import STANDS_STILL, Attempts, Copies, Freedom, Situation, Transfers
 from weft.model.tolerance import Tolerance
@@ -36,4 +37,5 @@ __all__ = [
     "Workflow",
     "check_schedule",
     "index_names",
+    "rewind_set",
 ]

@@ -25,6 +25,7 @@ class EventKind(IntEnum):
     ITEM_LOST = 7
     PAUSED = 8
     LEAVING = 9
+    WAKE = 10
 
 
 # The values of TASK_FAILED. The first counts as a failure of the task; the last as a loss of the
@@ -124,6 +125,13 @@ class DropTransfer:
 
 
 @dataclass(frozen=True)
+class WakeAt:
+    """Tell by WAKE when this time has come; what was asked for before is off."""
+
+    time: float
+
+
+@dataclass(frozen=True)
 class Prepare:
     """These tasks come next on a processor, unless something happens; what was said before is off.
 
@@ -142,6 +150,7 @@ class Replan:
     version: int
     time: float
     reason: str
+    forced: bool = False  # the plan before cannot be followed any more, or there is none
 
 
-Command = StartTask | SendItem | CancelTask | DropTransfer | Prepare | Replan
+Command = StartTask | SendItem | CancelTask | DropTransfer | WakeAt | Prepare | Replan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from weft.contracts import TAKEN, Notice, Verdict
 from weft.model import Schedule, Situation
@@ -12,6 +13,7 @@ from weft.model import Schedule, Situation
 class LateStarts:
     """Replans before every start that is later than the watch allows, and takes what comes."""
 
+    learn: ClassVar[bool] = False
     planner: str = "heft"
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:

@@ -10,9 +10,7 @@ import numpy as np
 from weft.contracts import Notice, Verdict, Watch
 from weft.errors import InputError
 from weft.model import Schedule, Situation
-from weft.projection import projected_makespan
-
-ROUNDING = 1e-9  # of the makespan: an improvement below it is none
+from weft.projection import ends_earlier, projected_makespan
 
 
 @dataclass(frozen=True)
@@ -45,4 +43,4 @@ class Aheft:
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """If it is expected to end earlier than the current plan does from now."""
         projected = projected_makespan(current, situation)
-        return Verdict(candidate.makespan < projected * (1 - ROUNDING), projected)
+        return Verdict(ends_earlier(candidate.makespan, projected), projected)

@@ -16,6 +16,7 @@ class Static:
     """Never replans; what a lost processor leaves undone is planned elsewhere."""
 
     name: ClassVar[str] = "static"
+    learn: ClassVar[bool] = False
     planner: str = "heft"
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:

@@ -15,12 +15,12 @@ from weft.kernels.compiled import WORTH_COMPILING, compiled
 from weft.kernels.placement import place_in_order
 from weft.model import Schedule, Situation
 from weft.model.events import MORE_TO_COME, Event, EventKind, NewEstimates
-from weft.projection import project
+from weft.projection import ends_earlier, project
 from weft.spec import spec_of
 from weft.whatif.changes import Change, Question, question
-from weft.whatif.outlook import ROUNDING, Alternative, Outlook, WhatIf, knee
-from weft.whatif.stage import Stage, expected_world, pass_time, twin
-from weft.wiring import Progress, StuckError, perform, record, run_natively
+from weft.whatif.outlook import Alternative, Outlook, WhatIf, knee
+from weft.whatif.stage import Stage, expected_world, follow, pass_time, twin
+from weft.wiring import Progress, StuckError, record, run_natively
 
 NOTHING = Change()
 
@@ -101,7 +101,7 @@ class Judge:
         new = self._planned(situation)
         if new is None and kept is None:
             return Outlook(math.inf, math.inf, False)
-        if kept is None or (new and new.makespan < kept.makespan * (1 - ROUNDING)):
+        if kept is None or (new and ends_earlier(new.makespan, kept.makespan)):
             assert new is not None
             return self._outlook(new, coordinator, taken=True)
         return self._outlook(kept, coordinator)
@@ -114,7 +114,7 @@ class Judge:
                 continue
             outlook = self.after(change)
             for fewer in () if self.simulated else _fewer(change, best):
-                if best[fewer].makespan < outlook.makespan * (1 - ROUNDING):
+                if ends_earlier(best[fewer].makespan, outlook.makespan):
                     outlook = best[fewer]
             best[change] = outlook
         return list(best.items())
@@ -168,11 +168,8 @@ class Judge:
 
     def _let_end(self, coordinator: Coordinator) -> None:
         """What ends just when a processor goes has ended, as in any simulation."""
-        progress, executor = Progress(coordinator, self.stage.planner), expected_world(coordinator)
-        while not coordinator.done and executor.happens_by(self.at, just_then=True):
-            event = executor.next_event()
-            assert event is not None
-            perform(progress, executor, progress.hear(event))
+        progress = Progress(coordinator, self.stage.planner)
+        follow(progress, expected_world(coordinator), lambda w: w.happens_by(self.at, True))
 
     def _kept(self, situation: Situation) -> Schedule | None:
         """The present plan from now on, if it can be followed."""
@@ -210,11 +207,7 @@ class Judge:
         if coordinator.policy is None:
             run_natively(progress, executor)
             return
-        while not coordinator.done:
-            event = executor.next_event()
-            if event is None:
-                raise StuckError("nothing can happen any more")
-            perform(progress, executor, progress.hear(event))
+        follow(progress, executor)
 
 
 def _get_ready(stage: Stage, asked: Question) -> None:

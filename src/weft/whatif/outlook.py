@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-ROUNDING = 1e-9  # of the makespan: what differs by less is the same
+from weft.projection import ROUNDING, ends_earlier
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def knee(counts: Sequence[int], makespans: Sequence[float]) -> int | None:
     if len(counts) < 3 or not all(map(math.isfinite, makespans)):
         return None
     first, last = makespans[0], makespans[-1]
-    if last >= first * (1 - ROUNDING):
+    if not ends_earlier(last, first):
         return None
     width, below = counts[-1] - counts[0], dict[int, float]()
     for k, makespan in zip(counts, makespans, strict=True):

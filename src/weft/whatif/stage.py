@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from weft.model import STANDS_STILL, Estimates, Platform, Schedule, Workflow
 from weft.model.events import NO_FAULT, Event, EventKind, NewEstimates
 from weft.policies.static import Static
 from weft.whatif.machines import Park
-from weft.wiring import Progress, perform
+from weft.wiring import Progress, perform, stuck
 
 RUNNING, FINISHED = "running", "finished"
 
@@ -68,10 +69,7 @@ class Stage:
         if at > coordinator.now:
             _slow_but_going(coordinator)
             executor = expected_world(coordinator)
-            while not coordinator.done and executor.happens_by(at):
-                event = executor.next_event()
-                assert event is not None
-                perform(progress, executor, progress.hear(event))
+            follow(progress, executor, lambda world: world.happens_by(at))
         if not coordinator.done:
             pass_time(coordinator, at)
 
@@ -133,6 +131,19 @@ def twin(coordinator: Coordinator) -> Coordinator:
     other.platform = replace(coordinator.platform, leaves=coordinator.board.leaves.copy())
     other.make_room()
     return other
+
+
+def follow(
+    progress: Progress,
+    executor: SimulatedExecutor,
+    happens: Callable[[SimulatedExecutor], bool] = lambda world: True,
+) -> None:
+    """Let happen what does, as long as it is wanted, or until all is done."""
+    while not progress.coordinator.done and happens(executor):
+        event = executor.next_event()
+        if event is None:
+            raise stuck(progress.coordinator)
+        perform(progress, executor, progress.hear(event))
 
 
 def pass_time(coordinator: Coordinator, at: float) -> None:
