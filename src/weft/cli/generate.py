@@ -2,72 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from weft.model import Platform, Workflow
+from weft.cli.generating import app as app
+from weft.cli.generating import declare, family, result, write_platform
 
-app = typer.Typer(
-    help="Generate a workflow of a family, or a platform. Same seed, same bytes.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-
-OUTPUT = "Output"
-
-Seed = Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=OUTPUT)]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="The file to write, in the format of its suffix; without, YAML to standard output.",
-        rich_help_panel=OUTPUT,
-    ),
-]
 Depth = Annotated[int, typer.Option(help="Levels of the full tree.")]
 Arity = Annotated[int, typer.Option(help="Branches of a task.")]
 TreeTasks = Annotated[int, typer.Option(help="This many tasks exactly; 0: the full tree.")]
 Tasks = Annotated[int, typer.Option(help="Number of tasks.")]
-
-
-def _cost_option(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel="Costs and volumes")
-
-
-MeanCost = Annotated[
-    float | None,
-    _cost_option("Mean cost of a task in seconds; without, 10, or the family's own."),
+Probability = Annotated[float, typer.Option(help="Of an edge between two tasks.")]
+Predecessors = Annotated[float, typer.Option(help="Of a task, in the mean over all tasks.")]
+Layers = Annotated[int, typer.Option(help="Number of layers; 0: one for every ten tasks.")]
+Dummies = Annotated[
+    bool, typer.Option("--dummies", help="One entry task and one exit task more, of cost 0.")
 ]
-Ccr = Annotated[
-    float | None,
-    _cost_option(
-        "Mean transfer time of an edge (bandwidth 1) over mean cost of a task; "
-        "without, 1, or the family's own."
-    ),
-]
-Beta = Annotated[
-    float,
-    _cost_option(
-        "A task's costs lie within 1 - beta/2 .. 1 + beta/2 of its mean; needs --processors."
-    ),
-]
-Processors = Annotated[
-    int, _cost_option("Give costs per processor p0, p1, ...; 0: one cost at speed 1.")
-]
-Spread = Annotated[
-    float | None,
-    _cost_option(
-        "Tasks' mean costs differ by this width: 2 is 0 .. twice the mean, 0 all alike; "
-        "without, 2, or the family's own."
-    ),
-]
-VolumeSpread = Annotated[float | None, _cost_option("Likewise for the data volumes.")]
 Parallelism = Annotated[int, typer.Option(help="Jobs side by side in a parallel step.")]
 
 
@@ -82,49 +34,7 @@ JoinShare = Annotated[
 JoinUntil = Annotated[float, _join_option("The last time at which some may join.")]
 
 
-def _result(seed: Seed = 0, output: Output = None) -> None:
-    """The options that every command has."""
-
-
-def _costs(
-    mean_cost: MeanCost = None,
-    ccr: Ccr = None,
-    beta: Beta = 0.5,
-    processors: Processors = 0,
-    spread: Spread = None,
-    volume_spread: VolumeSpread = None,
-) -> None:
-    """The options that every family has."""
-
-
-def _family(own: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function that declares a family's own options: add the common ones.
-
-    A dash instead of the underscore in the name works too.
-    """
-
-    def command(output: Path | None, **options: Any) -> None:
-        from weft.generators import generate
-
-        _write(generate(own.__name__, **options), output)
-
-    _declare(command, own, _costs, _result)
-    if "_" in own.__name__:
-        app.command(own.__name__.replace("_", "-"), hidden=True)(command)
-    app.command(own.__name__)(command)
-    return own
-
-
-def _declare(command: Callable[..., None], own: Callable[..., None], *common: Any) -> None:
-    """Give the command the options that these functions declare, as typer reads them."""
-    declared = [signature(f, eval_str=True).parameters.values() for f in (own, *common)]
-    parameters = [parameter for group in declared for parameter in group]
-    vars(command)["__signature__"] = Signature(parameters)
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    command.__doc__ = own.__doc__
-
-
-@_family
+@family
 def random_layered(
     tasks: Tasks = 100,
     alpha: Annotated[float, typer.Option(help="Shape: below 1 long, above 1 wide.")] = 1.0,
@@ -143,7 +53,51 @@ def random_layered(
     """
 
 
-@_family
+@family
+def sameprob(tasks: Tasks = 100, probability: Probability = 0.12, dummies: Dummies = False) -> None:
+    """Standard task graph: every two tasks have an edge with the same probability.
+
+    Example: `weft generate sameprob --tasks 300 --probability 0.1 --ccr 0.5 -o stg.yaml`
+    """
+
+
+@family
+def samepred(
+    tasks: Tasks = 100, predecessors: Predecessors = 10.0, dummies: Dummies = False
+) -> None:
+    """Standard task graph: likewise, by the mean number of predecessors.
+
+    Example: `weft generate samepred --tasks 300 --predecessors 5 -o stg.yaml`
+    """
+
+
+@family
+def layrprob(
+    tasks: Tasks = 100,
+    probability: Probability = 0.12,
+    layers: Layers = 0,
+    dummies: Dummies = False,
+) -> None:
+    """Standard task graph in layers, with edges of one probability between any two layers.
+
+    Example: `weft generate layrprob --tasks 300 --layers 30 --dummies -o stg.yaml`
+    """
+
+
+@family
+def layrpred(
+    tasks: Tasks = 100,
+    predecessors: Predecessors = 10.0,
+    layers: Layers = 0,
+    dummies: Dummies = False,
+) -> None:
+    """Standard task graph in layers: likewise, by the mean number of predecessors.
+
+    Example: `weft generate layrpred --tasks 300 --predecessors 5 -o stg.yaml`
+    """
+
+
+@family
 def fft(points: Annotated[int, typer.Option(help="Points, a power of two.")] = 16) -> None:
     """Fast Fourier transform: a tree of calls, then rows of butterflies.
 
@@ -151,7 +105,7 @@ def fft(points: Annotated[int, typer.Option(help="Points, a power of two.")] = 1
     """
 
 
-@_family
+@family
 def laplace(size: Annotated[int, typer.Option(help="Side of the grid.")] = 10) -> None:
     """Laplace equation: a square grid, solved in diagonal wavefronts.
 
@@ -159,7 +113,7 @@ def laplace(size: Annotated[int, typer.Option(help="Side of the grid.")] = 10) -
     """
 
 
-@_family
+@family
 def gaussian(size: Annotated[int, typer.Option(help="Size of the matrix.")] = 10) -> None:
     """Gaussian elimination: a pivot per step, and updates that get fewer.
 
@@ -167,7 +121,7 @@ def gaussian(size: Annotated[int, typer.Option(help="Size of the matrix.")] = 10
     """
 
 
-@_family
+@family
 def fork_join(
     stages: Annotated[int, typer.Option(help="How often it forks and joins.")] = 3,
     width: Annotated[int, typer.Option(help="Tasks side by side in a stage.")] = 8,
@@ -178,7 +132,7 @@ def fork_join(
     """
 
 
-@_family
+@family
 def out_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """Out-tree: grows from one task.
 
@@ -186,7 +140,7 @@ def out_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """
 
 
-@_family
+@family
 def in_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """In-tree: shrinks to one task.
 
@@ -194,7 +148,7 @@ def in_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """
 
 
-@_family
+@family
 def chain(tasks: Tasks = 10) -> None:
     """Chain: one task after the other.
 
@@ -202,7 +156,7 @@ def chain(tasks: Tasks = 10) -> None:
     """
 
 
-@_family
+@family
 def independent(tasks: Tasks = 10) -> None:
     """Independent tasks: no edges; --ccr means nothing here.
 
@@ -210,7 +164,7 @@ def independent(tasks: Tasks = 10) -> None:
     """
 
 
-@_family
+@family
 def montage(images: Annotated[int, typer.Option(help="Sky images in the mosaic.")] = 20) -> None:
     """Montage-like mosaic of sky images: real-looking seconds, and files in MB.
 
@@ -218,7 +172,7 @@ def montage(images: Annotated[int, typer.Option(help="Sky images in the mosaic."
     """
 
 
-@_family
+@family
 def blast(parallelism: Parallelism = 200) -> None:
     """BLAST: split, many chains of four jobs, merge; the jobs of a step cost alike.
 
@@ -226,7 +180,7 @@ def blast(parallelism: Parallelism = 200) -> None:
     """
 
 
-@_family
+@family
 def wien2k(parallelism: Parallelism = 200) -> None:
     """WIEN2K: a chain with two wide steps, whose jobs cost alike, and one job between.
 
@@ -264,34 +218,8 @@ def _platform(
 def _make_platform(output: Path | None, **options: Any) -> None:
     from weft.generators import generate_platform
 
-    _write_platform(generate_platform(**options), output)
+    write_platform(generate_platform(**options), output)
 
 
-_declare(_make_platform, _platform, _result)
+declare(_make_platform, _platform, result)
 app.command("platform")(_make_platform)
-
-
-def _write(made: Workflow, output: Path | None) -> None:
-    """The workflow to the file, in the format of its suffix, or to standard output."""
-    from weft.formats import save, workflow_to_dict
-
-    if output is not None:
-        save(made, output)
-    else:
-        _print(workflow_to_dict(made))
-
-
-def _write_platform(made: Platform, output: Path | None) -> None:
-    """The platform to the file, in the format of its suffix, or to standard output."""
-    from weft.formats import platform_to_dict, save_platform
-
-    if output is not None:
-        save_platform(made, output)
-    else:
-        _print(platform_to_dict(made))
-
-
-def _print(content: dict[str, object]) -> None:
-    from weft.formats.yaml_text import dump_yaml
-
-    typer.echo(dump_yaml(content), nl=False)

@@ -64,6 +64,10 @@ def to_workflow(name: str, graph: Graph, costs: Costs, rng: np.random.Generator)
     check_size("costs (tasks x processors)", len(graph.tasks) * costs.processors, MAX_COSTS)
     task_cost = _task_costs(graph, costs, rng)
     volumes = _drawn_volumes(graph, costs, rng)
+    if graph.dummies:
+        last = len(graph.tasks) - 1
+        task_cost[[0, last]] = 0.0
+        volumes[(graph.producers == 0) | (graph.consumers == last)] = 0.0
     by_processor = {
         f"p{p}": task_cost * _factors(rng, len(task_cost), costs.beta)
         for p in range(costs.processors)
@@ -147,7 +151,8 @@ def _scaled(graph: Graph, costs: Costs, volumes: FloatArray, computation: float)
         return volumes
     ccr = DEFAULT_CCR if costs.ccr is None else costs.ccr
     per_edge = volumes if graph.profile is None else volumes[graph.producers]
-    scaled: FloatArray = volumes * (ccr * computation / per_edge.mean())
+    mean = float(per_edge.mean())  # 0 where all edges are those of dummies
+    scaled: FloatArray = volumes * (ccr * computation / mean) if mean > 0 else volumes
     return scaled
 
 

@@ -37,6 +37,7 @@ class Graph:
     consumers: IntArray
     profile: Profile | None = None
     categories: list[str] | None = None  # of the tasks of a graph without a profile, if they matter
+    dummies: bool = False  # the first and the last task cost nothing, and their edges carry nothing
 
 
 @dataclass(frozen=True)
