@@ -16,6 +16,7 @@ from weft.version import __version__ as __version__
 if TYPE_CHECKING:
     from weft.api import compute, load, load_platform, plan, run, simulate, what_if
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
+    from weft.executors.progress import progress
     from weft.experiments.comparison import compare
     from weft.flow import Flow
     from weft.live.outcome import Outcome, RunFailedError
@@ -33,6 +34,7 @@ _HOMES = {
     "Flow": "weft.flow",
     "Outcome": "weft.live.outcome",
     "RunFailedError": "weft.live.outcome",
+    "progress": "weft.executors.progress",
     "compare": "weft.experiments.comparison",
     "InputError": "weft.errors",
     "InvalidScheduleError": "weft.errors",
@@ -63,6 +65,7 @@ __all__ = [
     "load",
     "load_platform",
     "plan",
+    "progress",
     "rewind_set",
     "run",
     "simulate",

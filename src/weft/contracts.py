@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from weft.arrays import FloatArray, IntArray
-from weft.model import Freedom, Platform, Schedule, Situation, Workflow
+from weft.model import Freedom, Platform, Reuse, Schedule, Situation, Workflow
 from weft.model.events import Command, Event, NewEstimates, StartTask
 
 
@@ -20,19 +20,21 @@ class Planner(Protocol):
     name: ClassVar[str]
 
     def plan(self, situation: Situation, freedom: Freedom = ...) -> Schedule:
-        """A valid schedule of everything the freedom lets move; the rest stays."""
+        """A valid schedule of everything the freedom lets move, or of less; the rest stays."""
         ...
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What a policy wants to be woken for: a task that starts later than this, and variance.
+    """What a policy wants to be woken for: a task that starts later than this, variance, and time.
 
     Variance is a task's duration, or a processor's speed, off its estimate by more than this share.
+    There is a rescheduling point every `period` seconds.
     """
 
     latest_start: FloatArray
     variance: float = float("inf")
+    period: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,16 @@ class Policy(Protocol):
     @property
     def learn(self) -> bool:
         """Whether estimates learn within a simulated run; in real runs they always do."""
+        ...
+
+    @property
+    def freedom(self) -> Freedom:
+        """What a new plan may move."""
+        ...
+
+    @property
+    def reuse(self) -> Reuse:
+        """Which copies of an item may be used."""
         ...
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:

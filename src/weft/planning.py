@@ -14,7 +14,7 @@ from weft.kernels.compiled import compiled, pays
 from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
-from weft.model import Freedom, Schedule, Situation
+from weft.model import Freedom, Reuse, Schedule, Situation
 from weft.spec import spec_of
 
 Result = TypeVar("Result")
@@ -45,7 +45,7 @@ class Planning:
             n_tasks=wf.n_tasks,
             n_processors=len(usable),
             n_hosts=pf.n_hosts,
-            links_alike=pf.links_alike,
+            links_alike=pf.links_alike and situation.full_speed,
             order=wf.order,
             in_ptr=wf.in_ptr,
             in_item=wf.in_item,
@@ -58,11 +58,14 @@ class Planning:
             cost=cost.reshape(-1) if everyone else sealed(cost[:, usable].reshape(-1)),
             host=pf.host if everyone else sealed(pf.host[usable]),
             startup=pf.startup.reshape(-1),
-            per_unit=pf.time_per_unit.reshape(-1),
+            per_unit=situation.time_per_unit.reshape(-1),
             free_from=self._free_from(),
             until=pf.leaves if everyone else sealed(pf.leaves[usable]),
             **self._settled(),
             **self._known(),
+            astray=_NONE_ASTRAY if situation.astray is None else situation.astray,
+            anywhere=situation.reuse == Reuse.ANYWHERE,
+            now=situation.now,
         )
 
     @cached_property
@@ -90,6 +93,10 @@ class Planning:
             number = np.full(situation.platform.n_processors, -1, dtype=np.int32)
             number[self.usable] = np.arange(len(self.usable))
             movable[attempts.task] = False
+            if self.freedom == Freedom.RESTART:  # where nothing new starts, let it end
+                movable[attempts.task] = np.isnan(attempts.finish) & (
+                    number[attempts.processor] >= 0
+                )
             settled_on[attempts.task] = number[attempts.processor]
             source_host[attempts.task] = host[attempts.processor]
             ready_at[attempts.task] = np.maximum(situation.now, situation.expected_finish())
@@ -113,6 +120,7 @@ class Planning:
             "known_ptr": pointers,
             "known_host": sealed(hosts[by_item]),
             "known_time": sealed(times[by_item]),
+            "known_whole": sealed(by_item < len(situation.copies.item)),
         }
 
     @cached_property
@@ -193,9 +201,12 @@ class Planning:
             self._check_all_placed(processor)
         processor = self.usable[processor] if not self._all_usable else processor
         if len(attempts.task):
-            processor[attempts.task] = attempts.processor
-            start[attempts.task] = attempts.start
-            finish[attempts.task] = situation.expected_finish()
+            kept = ~self.problem.movable[attempts.task]
+            kept |= processor[attempts.task] == attempts.processor
+            begun = attempts.task[kept]
+            processor[begun] = attempts.processor[kept]
+            start[begun] = attempts.start[kept]
+            finish[begun] = situation.expected_finish()[kept]
         if situation.given_up is not None:  # they stand in the schedule, but take no time
             processor[situation.given_up] = 0
             end = float(finish[~situation.given_up].max(initial=situation.now))
@@ -237,8 +248,10 @@ def _listed(value: Any) -> Any:
 
 _NO_PINS: IntArray = np.empty(0, dtype=np.int32)
 _NO_BIAS: FloatArray = np.empty(0)
+_NONE_ASTRAY: BoolArray = frozen([], np.bool_)
 _NOTHING_KNOWN = {
     "known_ptr": frozen([], np.int32),
     "known_host": frozen([], np.int32),
     "known_time": frozen([], np.float64),
+    "known_whole": frozen([], np.bool_),
 }

@@ -21,7 +21,7 @@ def planner_names() -> list[str]:
 
 
 def strategy_names() -> list[str]:
-    """The names of all strategies: one file of weft.policies each."""
+    """The names of all strategies: one file of weft.policies each, `gtp__c.py` is gtp/c."""
     return _names("policies")
 
 
@@ -48,13 +48,15 @@ def strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
 
 def _names(room: str) -> list[str]:
     modules = (m.name for m in pkgutil.iter_modules([str(Path(__file__).with_name(room))]))
-    return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+    names = (name for name in modules if not name.startswith("_"))
+    return sorted(name.replace("__", "/").replace("_", "-") for name in names)
 
 
 def _class(room: str, kind: str, name: str) -> type[Any]:
     if name not in _names(room):
         raise InputError(unknown_name(kind, name, _names(room)))
-    module = importlib.import_module(f"weft.{room}.{name.replace('-', '_')}")
+    file = name.replace("/", "__").replace("-", "_")
+    module = importlib.import_module(f"weft.{room}.{file}")
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == name:
             return value
@@ -79,5 +81,6 @@ def _value(text: str, kind: type, place: str) -> Any:
     try:
         return _WORDS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        known = {bool: "true or false", int: "a whole number", float: "a number"}
+        expected = known.get(kind) or getattr(kind, "EXPECTED", kind.__name__)
         raise InputError(f"{text!r} is not {expected}", place=place) from None

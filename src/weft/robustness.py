@@ -12,9 +12,15 @@ from weft.model import Schedule
 ROUNDING = 1e-9  # of the makespan: a delay below it is none
 
 
-def slack_and_spare(schedule: Schedule) -> tuple[FloatArray, FloatArray]:
-    """Slack and MinSpare of every task (Zhao, Sakellariou, section 2)."""
+def slack_and_spare(
+    schedule: Schedule, time_per_unit: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Slack and MinSpare of every task (Zhao, Sakellariou, section 2).
+
+    Links are as fast as the platform says, unless another time per unit is known.
+    """
     wf, pf = schedule.workflow, schedule.platform
+    per_unit = pf.time_per_unit if time_per_unit is None else time_per_unit
     pointers, queue = schedule.queue
     following = np.full(wf.n_tasks, -1, dtype=np.int32)
     following[queue[:-1]] = queue[1:]
@@ -30,7 +36,7 @@ def slack_and_spare(schedule: Schedule) -> tuple[FloatArray, FloatArray]:
         wf.use_task,
         wf.item_size,
         pf.startup.reshape(-1),
-        pf.time_per_unit.reshape(-1),
+        per_unit.reshape(-1),
         pf.host[schedule.processor],
         pf.n_hosts,
         schedule.start,

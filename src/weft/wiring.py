@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -24,6 +25,7 @@ from weft.model import (
     Platform,
     Run,
     Schedule,
+    Tolerance,
     TransferLog,
     Workflow,
 )
@@ -121,9 +123,10 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
     If nothing can be done in time before machines leave, a run that is under way goes on as if
     they stayed: what they then take with them is made good.
     """
-    situation = coordinator.situation()
+    assert coordinator.policy is not None
+    situation, freedom = coordinator.situation(), coordinator.policy.freedom
     try:
-        return planner.plan(situation)
+        return planner.plan(situation, freedom)
     except PlanningError:
         if coordinator.plan is None:
             raise
@@ -131,7 +134,7 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
             return None
         platform = situation.platform
         stay = np.where(platform.leaves > situation.now, np.inf, platform.leaves)
-        return planner.plan(replace(situation, platform=replace(platform, leaves=stay)))
+        return planner.plan(replace(situation, platform=replace(platform, leaves=stay)), freedom)
 
 
 def run_by_events(progress: Progress, executor: Executor) -> None:
@@ -174,8 +177,10 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
         board = coordinator.make_room()
         most = 2 * board.burst + int(board.counts[b.N_COMMANDS])
         executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
-        loop = compiled(drive) if pays(20 * board.n_tasks) else drive
-        why, late, kind, which = loop(board, executor.world)
+        world = executor.world
+        steps = 20 * board.n_tasks + len(world.change_time) * len(board.transfer_item)
+        loop = compiled(drive) if pays(steps) else drive
+        why, late, kind, which = loop(board, world)
         if why == b.NOTHING:
             if not coordinator.done:
                 raise stuck(coordinator)
@@ -197,7 +202,8 @@ def simulate(
     """One run in a simulated world, natively or with every event through the coordinator."""
     # the one strategy that is planned post mortem, with the truth for estimates
     known = Estimates(reality.work) if strategy.name == "ideal" else estimates
-    progress = Progress(Coordinator(workflow, platform, known, strategy), planner)
+    patient = Tolerance(losses=sys.maxsize)  # nobody waits for a simulated machine
+    progress = Progress(Coordinator(workflow, platform, known, strategy, patient), planner)
     policy = progress.coordinator.policy
     if policy is not None and policy.learn:
         progress.lessons = Lessons.of(workflow, platform, known)
@@ -233,6 +239,7 @@ def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
             target=board.transfer_to[:m],
             sent=board.transfer_sent[:m],
             arrival=board.transfer_arrival[:m],
+            forgotten=board.transfer_forgotten[:m],
         ),
         plans=tuple(progress.plans),
         plan_times=tuple(progress.plan_times),

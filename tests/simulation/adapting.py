@@ -172,5 +172,5 @@ def checked_run(case: Case, spec: str = "aheft") -> tuple[Run, int]:
     run, by_events = case.run(spec), case.run(spec, by_events=True)
     same_record(run, by_events)
     assert [n.time for n in run.lessons] == [n.time for n in by_events.lessons]
-    assert run.migrations == 0
+    assert run.restarts == 0
     return run, check_evaluations(run)

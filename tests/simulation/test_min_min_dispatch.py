@@ -11,7 +11,7 @@ import pytest
 from simulation.adapting import AVAILABILITY, GONE, case_of, comes_to, made, plain
 from simulation.worlds import Case, random_case, same_record, set_speed
 from weft.executors.reality import Reality, platform_changes
-from weft.kernels import min_min
+from weft.kernels import copies
 from weft.model import STANDS_STILL, Item, Link, Platform, Processor, Workflow
 from weft.model.events import Event
 
@@ -235,4 +235,4 @@ def test_a_slow_processor_is_reckoned_with_as_it_is_now() -> None:
 
 def test_what_stands_still_is_expected_to_go_on_alike() -> None:
     """Kernels see no model: the constant is written twice, and must be one."""
-    assert min_min.SLOWEST == STANDS_STILL
+    assert copies.SLOWEST == STANDS_STILL

@@ -10,13 +10,14 @@ from weft.arrays import BoolArray, IntArray
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.compiled import compiled, pays
-from weft.kernels.situate import copies, facts, under_way
+from weft.kernels.situate import astray, copies, facts, under_way
 from weft.model import (
     STANDS_STILL,
     Attempts,
     Copies,
     Estimates,
     Platform,
+    Reuse,
     Situation,
     Transfers,
     Workflow,
@@ -37,17 +38,18 @@ LOGS = {
     "transfer_arrival": np.float64,
     "moved": np.float64,
     "moved_since": np.float64,
+    "transfer_forgotten": np.float64,
 }
 BY_ATTEMPT = {name for name in LOGS if name.startswith("attempt")} | {"worked", "since"}
 
 
 def empty_board(
     wf: Workflow, pf: Platform, estimates: Estimates, just_in_time: bool, line: IntArray | None,
-    min_min: bool = False,
+    min_min: bool = False, reuse: Reuse = Reuse.IN_PLACE,
 ) -> Board:  # fmt: skip
     """Nothing has happened; the processors that join at 0 are there."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
-    burst = wf.widest_fan + p + 1  # outputs sent to all consumers, a start on every processor
+    burst = wf.widest_fan + p + 2  # outputs sent to all consumers, a start on every processor
     if just_in_time:
         fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
         burst += int(fan_in.sum()) if min_min else p * int(fan_in.max(initial=0))
@@ -63,6 +65,7 @@ def empty_board(
         just_in_time=just_in_time,
         first_come=line is None,
         min_min=min_min,
+        reuse=int(reuse),
         burst=burst,
         order=wf.order,
         in_ptr=wf.in_ptr,
@@ -78,6 +81,7 @@ def empty_board(
         item_size=wf.item_size,
         clock=np.zeros(1),
         counts=np.zeros(b.COUNTS, dtype=np.int64),
+        wake=np.full(2, np.inf),
         status=np.zeros(n, dtype=np.int8),
         on=np.full(n, -1, dtype=np.int32),
         missing=np.zeros(n, dtype=np.int32),
@@ -202,9 +206,18 @@ def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimate
         copies=_copies(board),
         transfers=_transfers(board),
         availability=board.availability.copy(),
+        bandwidth=board.bandwidth.reshape(board.n_hosts, board.n_hosts).copy(),
         present=board.present.copy(),
         given_up=board.status == b.GIVEN_UP if board.counts[b.N_GIVEN_UP] else None,
+        astray=_astray(board),
+        reuse=Reuse(board.reuse),
     )
+
+
+def _astray(board: Board) -> BoolArray | None:
+    """Needed items that are not on their producers' hosts any more."""
+    mask = np.zeros(len(board.item_producer), dtype=np.bool_)
+    return mask if call(astray, board, mask) else None
 
 
 def _copies(board: Board) -> Copies:

@@ -23,8 +23,18 @@ from weft.errors import WeftError
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.just_in_time import stand_in_line
-from weft.kernels.rules import apply_event, dispatch_all, hand_out, install_plan
-from weft.model import Estimates, Evaluation, Platform, Schedule, Situation, Tolerance, Workflow
+from weft.kernels.rules import apply_event, dispatch_all, hand_out, install_plan, set_alarm
+from weft.model import (
+    Estimates,
+    Evaluation,
+    Freedom,
+    Platform,
+    Reuse,
+    Schedule,
+    Situation,
+    Tolerance,
+    Workflow,
+)
 from weft.model.events import (
     MACHINE_LOST,
     OWN_FAULT,
@@ -39,10 +49,11 @@ from weft.model.events import (
     Replan,
     SendItem,
     StartTask,
+    WakeAt,
 )
 
 LEFT_OVER = "tasks that lost their inputs on the way"
-VARIANCE = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY)  # news of estimates, not of machines
+CAN_WAIT = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY, EventKind.WAKE)  # no machine changed
 MOST_AHEAD = 256  # tasks that an executor is told of in advance, per processor
 
 
@@ -69,12 +80,14 @@ class Coordinator:
         self.rest, self._rested = rest, 0.0
         self.failures: Counter[int] = Counter()  # by task, its own fault
         self.losses: Counter[int] = Counter()  # by task, of the processor under it
-        self.policy, line, min_min = None, None, False
+        self.policy, line, min_min, reuse = None, None, False, Reuse.IN_PLACE
         if isinstance(strategy, Order):
             line, min_min = strategy.line(workflow), strategy.min_min
         else:
-            self.policy = strategy
-        self.board = empty_board(workflow, platform, estimates, self.policy is None, line, min_min)
+            self.policy, reuse = strategy, strategy.reuse
+        self.board = empty_board(
+            workflow, platform, estimates, self.policy is None, line, min_min, reuse
+        )
         self.plan: Schedule | None = None
         self.version = 0
         self.asked: Replan | None = None
@@ -221,7 +234,7 @@ class Coordinator:
         if self._left_over and change is None:
             self.asked = Replan(self.version, self.now, LEFT_OVER, forced=True)
             return self.asked
-        if change is not None and not waiting(self.board).any():  # there is nothing to plan
+        if change is not None and not self._anything_to_plan():
             return None
         while late >= 0 or change is not None:
             if change is not None and self.stranded():
@@ -245,9 +258,15 @@ class Coordinator:
     def _rest_is_over(self, change: Event | NewEstimates | None) -> bool:
         """Whether it is time to plan again; a change of the machines cannot wait."""
         urgent = change is not None
-        if isinstance(change, Event) and change.kind in VARIANCE:
+        if isinstance(change, Event) and change.kind in CAN_WAIT:
             urgent = False
         return urgent or self.now >= self._rested
+
+    def _anything_to_plan(self) -> bool:
+        """Whether a new plan could move any task."""
+        moves_running = self.policy is not None and self.policy.freedom == Freedom.RESTART
+        running = moves_running and bool((self.board.running >= 0).any())
+        return running or bool(waiting(self.board).any())
 
     def _usable(self) -> bool:
         """Whether any processor is there to stay."""
@@ -277,20 +296,21 @@ class Coordinator:
     def _judge(self, new: NewPlan, asked: Replan) -> None:
         """Take the plan if it must be, or is worth it; note the evaluation."""
         plan, makespan = new.schedule, float("inf")
-        verdict = replace(TAKEN, taken=False)
+        verdict, before = replace(TAKEN, taken=False), int(self.board.counts[b.N_MIGRATED])
         if plan is not None:
             assert self.policy is not None
             makespan, verdict = plan.makespan, TAKEN
             if self.plan is not None and not asked.forced:
                 verdict = self.policy.accept(plan, self.plan, self.situation())
+        if plan is not None and self.policy is not None and verdict.taken:
+            self._install(plan, self.policy.watch(plan, self.situation()))
+        migrated = int(self.board.counts[b.N_MIGRATED]) - before
         self.evaluations.append(
             Evaluation(
                 self.now, asked.reason, asked.forced, verdict.taken, makespan, verdict.projected,
-                new.seconds,
+                migrated, new.seconds,
             )
         )  # fmt: skip
-        if plan is not None and self.policy is not None and verdict.taken:
-            self._install(plan, self.policy.watch(plan, self.situation()))
 
     def _install(self, schedule: Schedule, watch: Watch) -> None:
         most = len(self.board.in_item) if self.n_done else 0  # every input sent anew
@@ -302,6 +322,7 @@ class Coordinator:
         moves[running] = schedule.processor[running] != board.on[running]
         pointers, queue = schedule.queues(moves)
         self._call(install_plan, schedule.processor, queue, pointers[:-1], pointers[1:])
+        self._call(set_alarm, watch.period)
         self.plan = schedule
         self.version += 1
         # what was lost under a task that migrates is no part of the plan
@@ -336,6 +357,8 @@ class Coordinator:
             item = int(board.transfer_item[which])
             source, target = int(board.transfer_from[which]), int(board.transfer_to[which])
             return SendItem(which, item, source, target, now)
+        if kind == b.WAKE_AT:
+            return WakeAt(float(board.wake[0]))
         return CancelTask(which, now) if kind == b.CANCEL else DropTransfer(which, now)
 
     def _reason(self, notice: Notice) -> str:
@@ -346,6 +369,8 @@ class Coordinator:
             return f"{event.because}; new estimates" if event.because else "new estimates"
         assert event is not None
         match event.kind:
+            case EventKind.WAKE:
+                return "rescheduling point"
             case EventKind.TASK_FINISHED:
                 task = self.workflow.task_names[self.board.attempt_task[event.which]]
                 return f"{task} was off its estimate"
@@ -383,6 +408,8 @@ class Coordinator:
                 legal = 0 <= which < board.n_hosts**2 and 0 <= event.value < np.inf
             case EventKind.ITEM_LOST:
                 legal = 0 <= which < len(board.held)
+            case EventKind.WAKE:
+                legal = True
             case EventKind.PAUSED:
                 legal = event.value in (0.0, 1.0)
             case EventKind.LEAVING:

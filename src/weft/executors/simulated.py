@@ -39,6 +39,7 @@ from weft.model.events import (
     EventKind,
     SendItem,
     StartTask,
+    WakeAt,
 )
 
 BY_ATTEMPT = {"work_on": np.int32, "work_left": float, "work_since": float, "work_event": np.int64}
@@ -71,6 +72,7 @@ class SimulatedExecutor:
         attempts, transfers = int(board.counts[N_ATTEMPTS]), int(board.counts[SENT])
         executor.make_room(attempts, transfers, len(running) + len(moving))
         world = executor.world
+        world.alarm[0] = board.wake[0]
         world.availability[:] = board.availability
         world.bandwidth[:] = board.bandwidth
         world.counts[N_TRANSFERS] = transfers
@@ -92,6 +94,8 @@ class SimulatedExecutor:
             pop(world)
         change = int(world.counts[NEXT_CHANGE])
         if change < len(world.change_time) and world.change_time[change] <= moment:
+            return True
+        if world.alarm[0] < moment:
             return True
         if world.counts[N_HEAP] == 0:
             return False
@@ -119,6 +123,8 @@ class SimulatedExecutor:
                 self._call(stop_work, command.attempt)
             case DropTransfer():
                 self._call(stop_transfer, command.transfer)
+            case WakeAt():
+                self.world.alarm[0] = command.time
 
     def next_event(self, wait: bool = True) -> Event | None:
         """The next thing that happens; None if nothing ever will, and always without waiting."""
@@ -170,6 +176,7 @@ def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> Wor
         change_which=np.array([e.which for e in changes], dtype=np.int32),
         change_value=np.array([e.value for e in changes], dtype=np.float64),
         counts=np.zeros(COUNTS, dtype=np.int64),
+        alarm=np.full(1, np.inf),
         availability=np.ones(p),
         bandwidth=np.ones(h * h),
         running=np.full(p, -1, dtype=np.int32),

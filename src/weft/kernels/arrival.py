@@ -27,7 +27,8 @@ def data_arrival(
         if producer < 0:
             continue
         source, sent = source_host[producer], ready_at[producer]
-        if any_known and problem.known_ptr[item] < problem.known_ptr[item + 1]:
+        known = any_known and problem.known_ptr[item] < problem.known_ptr[item + 1]
+        if known or (len(problem.astray) > 0 and problem.astray[item]):
             arrival_of_known(problem, item, source, sent, arrival)
         elif problem.links_alike:
             here = sent + problem.startup[1] + problem.item_size[item] * problem.per_unit[1]
@@ -60,13 +61,27 @@ def arrival_by_link(
 def arrival_of_known(
     problem: Problem, item: int, source: int, sent: float, arrival: FloatArray
 ) -> None:
-    """The same for an item that is on some hosts already, or on its way there."""
+    """The same for an item that is on some hosts already, or on its way there, or astray.
+
+    From a copy it can be sent now (Hernandez, Cole: equations 12 and 13).
+    """
     row = source * problem.n_hosts
     size = problem.item_size[item]
+    astray = len(problem.astray) > 0 and problem.astray[item]
+    first, last = 0, 0
+    if len(problem.known_ptr) > 0:
+        first, last = problem.known_ptr[item], problem.known_ptr[item + 1]
     for host in range(problem.n_hosts):
         here = sent + problem.startup[row + host] + size * problem.per_unit[row + host]
+        if astray:
+            here = np.inf
         known = np.inf
-        for k in range(problem.known_ptr[item], problem.known_ptr[item + 1]):
-            if problem.known_host[k] == host:
+        for k in range(first, last):
+            copy = problem.known_host[k]
+            if copy == host:
                 known = min(known, problem.known_time[k])
+            elif problem.known_whole[k] and (astray or problem.anywhere):
+                link = copy * problem.n_hosts + host
+                takes = problem.startup[link] + size * problem.per_unit[link]
+                here = min(here, problem.now + takes)
         arrival[host] = max(arrival[host], known if known < np.inf else here)

@@ -9,7 +9,7 @@ from numpy import int8, int64
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 
-# what a task is
+# what a task is; up to RUNNING it is not over
 WAITING, RUNNING, DONE, GIVEN_UP = 0, 1, 2, 3
 # where an item is, by host
 ABSENT, MOVING, HERE = 0, 1, 2
@@ -17,18 +17,21 @@ ABSENT, MOVING, HERE = 0, 1, 2
 OPEN, FINISHED, FAILED, CANCELLED, REWOUND = 0, 1, 2, 3, 4
 # events
 TASK_FINISHED, ITEM_ARRIVED, JOINED, GONE, AVAILABILITY, BANDWIDTH, TASK_FAILED = range(7)
-ITEM_LOST, PAUSED, LEAVING = 7, 8, 9
+ITEM_LOST, PAUSED, LEAVING, WAKE = 7, 8, 9, 10
 MORE_TO_COME = 1.0  # the value of a join: others join at the same moment
 FOR_GOOD = 2.0  # the value of a failure or a loss that is one too many for the task
 # commands
-START, SEND, CANCEL, DROP = 0, 1, 2, 3
+START, SEND, CANCEL, DROP, WAKE_AT = 0, 1, 2, 3, 4
 # why the run must be looked at
 NOTHING, LATE, CHANGED, ROOM = 0, 1, 2, 3
 
 # places in `counts`
 N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND, N_READY, IN_LINE = range(8)
 N_GIVEN_UP, HELD_BACK = 8, 9  # held back: nothing new is started
-COUNTS = 10
+N_MIGRATED = 10  # tasks that a plan moved after they had begun to gather inputs, or to run
+COUNTS = 11
+# which copies may be used
+NEVER, IN_PLACE, ANYWHERE = 0, 1, 2
 
 ByteArray = npt.NDArray[int8]
 CountArray = npt.NDArray[int64]
@@ -44,6 +47,7 @@ class Board(NamedTuple):
     just_in_time: bool  # else every task has its place in a plan
     first_come: bool  # just in time: first ready, first served
     min_min: bool  # just in time: what is ready is mapped at once, by Min-Min
+    reuse: int  # which copies may be used
     burst: int  # the most commands that one event can give rise to, but for drops
     order: IntArray
     in_ptr: IntArray
@@ -60,6 +64,7 @@ class Board(NamedTuple):
     # the moment
     clock: FloatArray  # one number
     counts: CountArray
+    wake: FloatArray  # the next rescheduling point, and the time from one to the next
     # tasks
     status: ByteArray
     on: IntArray  # the processor planned, or taken; -1: none yet
@@ -107,4 +112,5 @@ class Board(NamedTuple):
     transfer_arrival: FloatArray  # NaN while under way, infinite if dropped
     moved: FloatArray  # seconds of data at full bandwidth until `moved_since`
     moved_since: FloatArray
-    commands: IntArray  # pairs (kind, attempt or transfer)
+    transfer_forgotten: FloatArray  # when its copy was left behind, infinite if never
+    commands: IntArray  # pairs (kind, attempt or transfer, or nothing)

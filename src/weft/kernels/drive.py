@@ -14,6 +14,7 @@ from weft.kernels.board import (
     ROOM,
     SEND,
     START,
+    WAKE_AT,
     Board,
 )
 from weft.kernels.rules import apply_event
@@ -71,6 +72,8 @@ def perform(board: Board, world: World) -> None:
             )
         elif kind == CANCEL:
             stop_work(world, which)
+        elif kind == WAKE_AT:
+            world.alarm[0] = board.wake[0]
         else:
             stop_transfer(world, which)
     board.counts[N_COMMANDS] = 0

@@ -11,7 +11,6 @@ from weft.kernels.board import (
     GIVEN_UP,
     HERE,
     MOVING,
-    N_COMMANDS,
     N_DONE,
     N_GIVEN_UP,
     N_REWOUND,
@@ -20,14 +19,7 @@ from weft.kernels.board import (
     WAITING,
     Board,
 )
-
-
-def command(board: Board, kind: int, which: int) -> None:
-    """Write down what the executor is to do."""
-    at = 2 * board.counts[N_COMMANDS]
-    board.commands[at] = kind
-    board.commands[at + 1] = which
-    board.counts[N_COMMANDS] += 1
+from weft.kernels.copies import can_have, command
 
 
 def host_gone(board: Board, host: int) -> None:
@@ -64,7 +56,10 @@ def cut(board: Board, transfer: int) -> None:
 
 
 def rewind_lost(board: Board) -> None:
-    """What unfinished work needs and no host holds any more is computed again, transitively."""
+    """What unfinished work needs and cannot have any more is computed again, transitively.
+
+    In reverse topological order (Hernandez, Cole: section 5; weft.rewind_set on plain data).
+    """
     for k in range(board.n_tasks - 1, -1, -1):
         task = board.order[k]
         if board.status[task] == DONE and result_lost(board, task):
@@ -81,29 +76,14 @@ def rewind(board: Board, task: int) -> None:
 
 
 def result_lost(board: Board, task: int) -> bool:
-    """Whether an output of the task is needed by a waiting task and on no host."""
+    """Whether a waiting task needs an output of the task and cannot have it any more."""
     for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
         item = board.out_item[o]
-        needed = False
         for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
-            if board.status[board.use_task[u]] == WAITING:
-                needed = True
-        if needed and holder(board, item) < 0:
-            return True
+            consumer = board.use_task[u]
+            if board.status[consumer] == WAITING and not can_have(board, item, consumer):
+                return True
     return False
-
-
-def holder(board: Board, item: int) -> int:
-    """A host that holds the item whole: its producer's where it can, else the first; -1: none."""
-    producer = board.item_producer[item]
-    if producer >= 0 and board.attempt[producer] >= 0:
-        home = board.host[board.attempt_on[board.attempt[producer]]]
-        if board.held[item * board.n_hosts + home] == HERE:
-            return int(home)
-    for host in range(board.n_hosts):
-        if board.held[item * board.n_hosts + host] == HERE:
-            return host
-    return -1
 
 
 def give_up(board: Board, task: int) -> None:

@@ -7,10 +7,8 @@ task stays where it is, in the queue of its processor, unless that is lost.
 from __future__ import annotations
 
 from weft.kernels.board import HERE, N_READY, Board
+from weft.kernels.copies import SLOWEST, sending_time, source_for
 from weft.kernels.just_in_time import next_in_line
-from weft.kernels.losses import holder
-
-SLOWEST = 0.01  # what stands still is expected to go on at this share of its speed
 
 
 def map_ready(board: Board) -> int:
@@ -111,12 +109,10 @@ def expect_inputs(board: Board, task: int) -> None:
         item = board.in_item[e]
         if board.item_producer[item] < 0:
             continue
-        source = holder(board, item)
         for host in range(board.n_hosts):
             if board.held[item * board.n_hosts + host] != HERE:
-                link = source * board.n_hosts + host
-                moves = board.item_size[item] * board.per_unit[link]
-                moves = board.startup[link] + moves / max(board.bandwidth[link], SLOWEST)
+                source = source_for(board, item, host)
+                moves = sending_time(board, item, source, host)
                 board.arrival[host] = max(board.arrival[host], now + moves)
 
 

@@ -13,7 +13,9 @@ class Problem(NamedTuple):
     Matrices are flat, row by row: cost[task * n_processors + processor] and
     startup[from_host * n_hosts + to_host]. A settled task is not movable; its outputs can leave
     `source_host` at `ready_at`. What is known of an item's arrival at single hosts stands in the
-    known_* rows by item (`known_ptr` is empty when nothing is).
+    known_* rows by item (`known_ptr` is empty when nothing is). An item that is `astray` (empty:
+    none is) is not on its producer's host any more; it is sent from a copy, as with `anywhere`
+    every item is from where it takes least.
     """
 
     n_tasks: int
@@ -42,3 +44,7 @@ class Problem(NamedTuple):
     known_ptr: IntArray
     known_host: IntArray
     known_time: FloatArray
+    known_whole: BoolArray  # else it is on its way there
+    astray: BoolArray
+    anywhere: bool
+    now: float

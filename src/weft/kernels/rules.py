@@ -31,8 +31,10 @@ from weft.kernels.board import (
     MOVING,
     N_ATTEMPTS,
     N_DONE,
+    N_MIGRATED,
     N_READY,
     N_TRANSFERS,
+    NEVER,
     OPEN,
     PAUSED,
     RUNNING,
@@ -41,14 +43,15 @@ from weft.kernels.board import (
     TASK_FAILED,
     TASK_FINISHED,
     WAITING,
+    WAKE,
+    WAKE_AT,
     Board,
 )
+from weft.kernels.copies import command, holder, is_placed, leave_behind, source_for
 from weft.kernels.just_in_time import fastest_idle, next_in_line, producer_done, stand_in_line
 from weft.kernels.losses import (
-    command,
     give_up,
     give_up_hopeless,
-    holder,
     host_gone,
     item_gone,
     rewind,
@@ -76,6 +79,8 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
     if kind == BANDWIDTH:
         bandwidth_changed(board, which, value)
         return -1, False
+    if kind == WAKE:
+        return -1, rescheduling_point(board)
     if kind == PAUSED:
         board.counts[HELD_BACK] = 1 if value > 0 else 0
         if value > 0 or not take_up_again(board):
@@ -107,6 +112,22 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
         stand_in_line(board)
         hand_out(board)
     return -1, True
+
+
+def rescheduling_point(board: Board) -> bool:
+    """Whether one has come; then the next one is set."""
+    if board.clock[0] < board.wake[0]:
+        return False  # it was set for another plan
+    set_alarm(board, board.wake[1])
+    return True
+
+
+def set_alarm(board: Board, period: float) -> None:
+    """From now on there is a rescheduling point every so many seconds."""
+    board.wake[0] = board.clock[0] + period
+    board.wake[1] = period
+    if period < np.inf:
+        command(board, WAKE_AT, 0)
 
 
 def go_on(board: Board) -> int:
@@ -252,6 +273,7 @@ def send(board: Board, item: int, source: int, target: int) -> None:
     board.transfer_to[transfer] = target
     board.transfer_sent[transfer] = board.clock[0]
     board.transfer_arrival[transfer] = np.nan
+    board.transfer_forgotten[transfer] = np.inf
     board.moved[transfer] = 0.0
     link = source * board.n_hosts + target
     board.moved_since[transfer] = board.clock[0] + board.startup[link]
@@ -327,7 +349,10 @@ def make_good(board: Board) -> None:
 def install_plan(
     board: Board, on: IntArray, queue: IntArray, queue_at: IntArray, queue_end: IntArray
 ) -> None:
-    """Take a plan: waiting tasks get their processors, and made items go where they are needed."""
+    """Take a plan: tasks get their processors, and made items go where they are needed.
+
+    A running task that is to be elsewhere is stopped.
+    """
     for p in range(board.n_processors):
         board.queue_at[p] = queue_at[p]
         board.queue_end[p] = queue_end[p]
@@ -338,7 +363,12 @@ def install_plan(
         attempt = board.running[p]
         if attempt >= 0 and on[board.attempt_task[attempt]] != p:
             cancel(board, board.attempt_task[attempt])
+            board.counts[N_MIGRATED] += 1
             migrated = True
+    for k in range(len(queue)):
+        task = queue[k]
+        if board.on[task] != on[task] and is_placed(board, task):
+            board.counts[N_MIGRATED] += 1
     if migrated:
         rewind_lost(board)  # an input may have been lost while it ran: the plan knows nothing of it
     for k in range(board.n_tasks):
@@ -347,6 +377,8 @@ def install_plan(
             board.on[task] = -1
     for k in range(len(queue)):
         board.on[queue[k]] = on[queue[k]]
+    if board.reuse == NEVER:
+        leave_behind(board)
     for k in range(board.n_tasks):
         task = board.order[k]
         if board.status[task] == WAITING and board.on[task] >= 0:
@@ -364,7 +396,7 @@ def gather(board: Board, task: int) -> None:
             continue
         missing += 1
         if board.status[producer] == DONE and board.held[item * board.n_hosts + there] == ABSENT:
-            source = holder(board, item)
+            source = source_for(board, item, there)
             if source >= 0:
                 send(board, item, source, there)
     board.missing[task] = missing

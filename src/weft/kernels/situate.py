@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray
-from weft.kernels.board import DONE, FINISHED, HERE, N_ATTEMPTS, N_TRANSFERS, WAITING, Board
+from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.kernels.board import (
+    DONE,
+    FINISHED,
+    HERE,
+    N_ATTEMPTS,
+    N_TRANSFERS,
+    RUNNING,
+    Board,
+)
+from weft.kernels.copies import home_of
 
 
 def facts(board: Board, holds: IntArray) -> int:
@@ -28,7 +37,7 @@ def copies(board: Board, items: IntArray, hosts: IntArray) -> int:
         producer = board.item_producer[item]
         if producer < 0 or board.status[producer] != DONE or not needed(board, item):
             continue
-        home = board.host[board.attempt_on[board.attempt[producer]]]
+        home = home_of(board, item)
         for host in range(board.n_hosts):
             if host != home and board.held[item * board.n_hosts + host] == HERE:
                 if count < len(items):
@@ -39,11 +48,25 @@ def copies(board: Board, items: IntArray, hosts: IntArray) -> int:
 
 
 def needed(board: Board, item: int) -> bool:
-    """Whether a waiting task reads the item."""
+    """Whether a task that is not done reads the item."""
     for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
-        if board.status[board.use_task[u]] == WAITING:
+        if board.status[board.use_task[u]] <= RUNNING:
             return True
     return False
+
+
+def astray(board: Board, items: BoolArray) -> int:
+    """Mark the needed items that are made, but not on their producers' hosts; how many."""
+    count = 0
+    for item in range(len(board.item_producer)):
+        producer = board.item_producer[item]
+        if producer < 0 or board.status[producer] != DONE:
+            continue
+        home = home_of(board, item)
+        if board.held[item * board.n_hosts + home] != HERE and needed(board, item):
+            items[item] = True
+            count += 1
+    return count
 
 
 def under_way(board: Board, slowest: float, transfers: IntArray, arrival: FloatArray) -> int:

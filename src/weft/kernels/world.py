@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.arrays import FloatArray, IntArray
-from weft.kernels.board import AVAILABILITY, BANDWIDTH, GONE, ITEM_ARRIVED, TASK_FINISHED
+from weft.kernels.board import AVAILABILITY, BANDWIDTH, GONE, ITEM_ARRIVED, TASK_FINISHED, WAKE
 
-N_HEAP, NUMBER, NEXT_CHANGE, N_TRANSFERS, UNDER_WAY = 0, 1, 2, 3, 4  # places in World.counts
-COUNTS = 5
+N_HEAP, NUMBER, NEXT_CHANGE, N_TRANSFERS, UNDER_WAY, IDLE = range(6)  # places in World.counts
+COUNTS = 6
 NEVER = -1
 NO_EVENT = -1
 OVER = -1.0  # the data left of a transfer that is no more under way
@@ -40,6 +40,7 @@ class World(NamedTuple):
     change_value: FloatArray
     # now
     counts: LongArray
+    alarm: FloatArray  # one number: when it was asked to wake
     availability: FloatArray
     bandwidth: FloatArray  # factor of each link's bandwidth, flat
     running: IntArray  # processor -> attempt
@@ -62,6 +63,7 @@ class World(NamedTuple):
 
 def begin_work(world: World, attempt: int, task: int, p: int, now: float) -> None:
     """A task starts on a processor."""
+    world.counts[IDLE] = 0
     world.running[p] = attempt
     world.work_on[attempt] = p
     world.work_left[attempt] = world.work[task * world.n_processors + p]
@@ -73,6 +75,7 @@ def begin_transfer(
     world: World, transfer: int, item: int, source: int, target: int, now: float
 ) -> None:
     """An item leaves one host for another."""
+    world.counts[IDLE] = 0
     link = source * world.n_hosts + target
     world.data_link[transfer] = link
     world.data_left[transfer] = world.item_size[item] * world.per_unit[link]
@@ -104,13 +107,21 @@ def next_event(world: World) -> tuple[int, int, float, float]:
     if change < len(world.change_time) and (
         world.counts[N_HEAP] == 0 or comes_first(world, change, world.heap_time[0])
     ):
+        if world.alarm[0] < world.change_time[change]:
+            return wake(world)
         world.counts[NEXT_CHANGE] += 1
         kind, which = world.change_kind[change], world.change_which[change]
         time, value = world.change_time[change], world.change_value[change]
         happen(world, kind, which, time, value)
         return kind, which, time, value
     if world.counts[N_HEAP] == 0:
-        return NO_EVENT, -1, np.inf, 0.0
+        # nothing else will ever happen: if it is no use to wake once, it is none to wake again
+        if world.alarm[0] == np.inf or world.counts[IDLE] > 0:
+            return NO_EVENT, -1, np.inf, 0.0
+        world.counts[IDLE] = 1
+        return wake(world)
+    if world.alarm[0] < world.heap_time[0]:
+        return wake(world)
     kind, which, time = world.heap_kind[0], world.heap_which[0], world.heap_time[0]
     pop(world)
     if kind == TASK_FINISHED:
@@ -119,6 +130,13 @@ def next_event(world: World) -> tuple[int, int, float, float]:
     else:
         stop_transfer(world, which)
     return kind, which, time, 0.0
+
+
+def wake(world: World) -> tuple[int, int, float, float]:
+    """The time has come that was asked for; what happens just then has happened before."""
+    time = world.alarm[0]
+    world.alarm[0] = np.inf
+    return WAKE, 0, time, 0.0
 
 
 def comes_first(world: World, change: int, time: float) -> bool:

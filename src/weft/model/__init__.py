@@ -7,7 +7,15 @@ from weft.model.platform import Link, Platform, Processor
 from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
 from weft.model.rewinding import rewind_set
 from weft.model.schedule import Schedule
-from weft.model.situation import STANDS_STILL, Attempts, Copies, Freedom, Situation, Transfers
+from weft.model.situation import (
+    STANDS_STILL,
+    Attempts,
+    Copies,
+    Freedom,
+    Reuse,
+    Situation,
+    Transfers,
+)
 from weft.model.tolerance import Tolerance
 from weft.model.workflow import EXTERNAL, Item, TaskSpec, Workflow, index_names
 
@@ -27,6 +35,7 @@ __all__ = [
     "Platform",
     "Processor",
     "Ref",
+    "Reuse",
     "Run",
     "Schedule",
     "Situation",

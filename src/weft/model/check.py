@@ -9,24 +9,29 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.errors import InvalidScheduleError
 from weft.model.schedule import Schedule
-from weft.model.situation import Situation
+from weft.model.situation import Freedom, Reuse, Situation
 
 TOLERANCE = 1e-9  # relative to the makespan
 
 
-def check_schedule(schedule: Schedule, situation: Situation | None = None) -> None:
+def check_schedule(
+    schedule: Schedule,
+    situation: Situation | None = None,
+    freedom: Freedom = Freedom.NOT_STARTED,
+) -> None:
     """Raise InvalidScheduleError, naming what is violated; the situation defaults to the start."""
     if situation is None:
         situation = Situation.at_start(schedule.workflow, schedule.platform)
     violations = _shape(schedule)
     if not violations:
         begun = np.zeros(schedule.workflow.n_tasks, dtype=np.bool_)
-        begun[situation.attempts.task] = True
+        begun[_kept(schedule, situation, freedom)[0]] = True
         if situation.given_up is not None:  # what will not run can break no rule
             begun |= situation.given_up
         slop = TOLERANCE * max(1.0, schedule.makespan)
-        for rule in (_facts, _durations, _presence, _overlap, _precedence):
+        for rule in (_early, _durations, _presence, _overlap, _precedence):
             violations += rule(schedule, situation, begun, slop)
+        violations += _facts(schedule, situation, freedom, slop)
     if violations:
         raise InvalidScheduleError(violations)
 
@@ -43,17 +48,31 @@ def _shape(schedule: Schedule) -> list[str]:
     return violations
 
 
-def _facts(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
-    """Tasks that have begun stay where and when they were; nothing new starts before now."""
+def _kept(s: Schedule, situation: Situation, freedom: Freedom) -> tuple[IntArray, BoolArray]:
+    """The tasks that have begun, but for running ones that were moved; and which those are."""
     attempts = situation.attempts
-    moved = s.processor[attempts.task] != attempts.processor
-    moved |= np.abs(s.start[attempts.task] - attempts.start) > slop
-    moved |= np.abs(s.finish[attempts.task] - situation.expected_finish()) > slop
+    kept: BoolArray = np.ones(len(attempts.task), dtype=np.bool_)
+    if freedom == Freedom.RESTART:
+        moved = s.processor[attempts.task] != attempts.processor
+        kept = ~(moved & np.isnan(attempts.finish))
+    return attempts.task[kept], kept
+
+
+def _facts(s: Schedule, situation: Situation, freedom: Freedom, slop: float) -> list[str]:
+    """Tasks that have begun stay where and when they were."""
+    attempts, (tasks, kept) = situation.attempts, _kept(s, situation, freedom)
+    moved = s.processor[tasks] != attempts.processor[kept]
+    moved |= np.abs(s.start[tasks] - attempts.start[kept]) > slop
+    moved |= np.abs(s.finish[tasks] - situation.expected_finish()[kept]) > slop
+    return [
+        f"task {_task(s, t)} has begun, but the schedule puts it elsewhere" for t in tasks[moved]
+    ]
+
+
+def _early(s: Schedule, situation: Situation, begun: BoolArray, slop: float) -> list[str]:
+    """Nothing new starts before now."""
     early = ~begun & (s.start < situation.now - slop)
     return [
-        f"task {_task(s, t)} has begun, but the schedule puts it elsewhere"
-        for t in attempts.task[moved]
-    ] + [
         f"task {_task(s, t)} starts at {s.start[t]:g}, before now ({situation.now:g})"
         for t in np.flatnonzero(early)
     ]
@@ -117,11 +136,22 @@ def _arrivals(
     s: Schedule, situation: Situation, items: IntArray, producers: IntArray, consumers: IntArray
 ) -> FloatArray:
     """When each item is on its consumer's host, given what is known of it in the situation."""
-    arrival = s.arrivals(items, producers, consumers, situation.now)
+    per_unit, target = situation.time_per_unit, s.platform.host[s.processor[consumers]]
+    arrival = s.arrivals(items, producers, consumers, situation.now, per_unit)
+    from_copies = np.full(len(items), situation.reuse == Reuse.ANYWHERE)
+    if situation.astray is not None:
+        arrival[situation.astray[items]] = np.inf
+        from_copies |= situation.astray[items]
+    copies = situation.copies
+    for e in np.flatnonzero(from_copies):
+        source = copies.host[copies.item == items[e]]
+        takes = s.platform.startup[source, target[e]]
+        takes = takes + s.workflow.item_size[items[e]] * per_unit[source, target[e]]
+        arrival[e] = min(arrival[e], situation.now + takes.min(initial=np.inf))
     known_item, known_host, known_time = situation.known_arrivals()
     if len(known_item) == 0:
         return arrival
-    hosts, target = s.platform.n_hosts, s.platform.host[s.processor[consumers]]
+    hosts = s.platform.n_hosts
     keys = known_item.astype(np.int64) * hosts + known_host
     by_key = np.argsort(keys, kind="stable")
     wanted = items.astype(np.int64) * hosts + target

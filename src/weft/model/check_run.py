@@ -222,12 +222,13 @@ def _sources(f: Facts) -> list[str]:
 
 
 def _cut(f: Facts) -> FloatArray:
-    """When each transfer would be cut by a loss of one of its hosts after it was sent."""
+    """When each transfer would be cut by a loss of one of its hosts, or was forgotten."""
     t = f.run.transfers
     _, source = f.losses.first(t.source, t.sent, after=True)
     _, target = f.losses.first(t.target, t.sent, after=True)
     _, item = f.item_losses.first(f.at_source, t.sent, after=True)
-    return np.minimum(np.minimum(source, target), item)
+    lost = np.minimum(np.minimum(source, target), item)
+    return np.where(np.isinf(t.arrival), np.minimum(lost, t.forgotten), lost)
 
 
 def _cut_at_once(f: Facts) -> BoolArray:
@@ -237,6 +238,7 @@ def _cut_at_once(f: Facts) -> BoolArray:
     _, target = f.losses.last(t.target, t.sent)
     _, item = f.item_losses.last(f.at_source, t.sent)
     at_once: BoolArray = (source == t.sent) | (target == t.sent) | (item == t.sent)
+    at_once |= t.forgotten == t.sent
     return at_once
 
 
@@ -279,7 +281,7 @@ def _moves(f: Facts) -> list[str]:
     first, second = order[:-1], order[1:]
     clash = (key[first] == key[second]) & (t.sent[second] < over[first])
     _, gained = f.gained.last(key, t.sent, before=True)
-    lost = np.maximum(f.losses.last(t.target, t.sent)[1], f.item_losses.last(key, t.sent)[1])
+    lost = f.lost(key, t.target, t.sent, before=False)
     needless = (gained > -np.inf) & (gained > lost)
     return [f"{f.move(k)} is under way already" for k in second[clash]] + [
         f"{f.move(k)} is sent at {t.sent[k]:g}, but is there since {gained[k]:g}"

@@ -27,11 +27,13 @@ class Evaluation:
     taken: bool
     makespan: float  # the candidate's; infinite if none could be made
     projected: float = float("nan")  # the current plan's from then on, where they were compared
+    migrated: int = 0  # tasks moved that had begun to gather inputs, or to run
     seconds: float = field(default=0.0, compare=False, repr=False)  # that the planner took
 
     def to_dict(self) -> dict[str, Any]:
         """What can be repeated of it, for JSON, which knows no infinity."""
-        content = {name: getattr(self, name) for name in ("time", "reason", "forced", "taken")}
+        names = ("time", "reason", "forced", "taken", "migrated")
+        content = {name: getattr(self, name) for name in names}
         for name in ("makespan", "projected"):
             value = getattr(self, name)
             content[name] = value if math.isfinite(value) else None
@@ -58,18 +60,19 @@ class AttemptLog:
 
 @dataclass(frozen=True, eq=False)
 class TransferLog:
-    """Every transfer in the order of their starts; infinite arrivals were cut by a loss."""
+    """Every transfer in the order of their starts; infinite arrivals were cut, or forgotten."""
 
     item: IntArray
     source: IntArray
     target: IntArray
     sent: FloatArray
     arrival: FloatArray  # NaN: still under way when the run ended
+    forgotten: FloatArray  # when what came was left behind; infinite: never
 
     def __post_init__(self) -> None:
         for name in ("item", "source", "target"):
             object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
-        for name in ("sent", "arrival"):
+        for name in ("sent", "arrival", "forgotten"):
             object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
 
 
@@ -115,13 +118,47 @@ class Run:
 
     @property
     def migrations(self) -> int:
+        """How often a new plan moved a task that had begun to gather its inputs, or to run."""
+        return sum(evaluation.migrated for evaluation in self.evaluations)
+
+    @property
+    def restarts(self) -> int:
         """How many running attempts were cancelled to be run elsewhere."""
-        return int(np.count_nonzero(self.attempts.end == ENDS.index("cancelled")))
+        return self._count("cancelled")
 
     @property
     def rewound(self) -> int:
         """How many finished tasks had to be computed again."""
-        return int(np.count_nonzero(self.attempts.end == ENDS.index("rewound")))
+        return self._count("rewound")
+
+    @property
+    def rewound_levels(self) -> int:
+        """On how many levels of the workflow there are such tasks, or attempts that were lost."""
+        again = np.isin(self.attempts.end, [ENDS.index("rewound"), ENDS.index("failed")])
+        return len(np.unique(self.workflow.level[self.attempts.task[again]]))
+
+    @property
+    def lost_seconds(self) -> float:
+        """The time of processors that went into attempts that came to nothing in the end."""
+        log = self.attempts
+        nothing = log.end > ENDS.index("finished")
+        return float((log.finish - log.start)[nothing].sum())
+
+    @property
+    def copies_used(self) -> int:
+        """How many items were sent from another host than the one that made them."""
+        log, sent = self.attempts, self.transfers
+        made = np.isin(log.end, [ENDS.index("finished"), ENDS.index("rewound")])
+        places = {
+            (int(task), int(self.platform.host[p]))
+            for task, p in zip(log.task[made], log.processor[made], strict=True)
+        }
+        producers = self.workflow.item_producer[sent.item]
+        pairs = zip(producers.tolist(), sent.source.tolist(), strict=True)
+        return sum(pair not in places for pair in pairs)
+
+    def _count(self, end: str) -> int:
+        return int(np.count_nonzero(self.attempts.end == ENDS.index(end)))
 
     def final_attempts(self) -> IntArray:
         """The attempt that finished each task, by task."""
@@ -140,7 +177,11 @@ class Run:
             "replans": self.replans,
             "considered": self.considered,
             "migrations": self.migrations,
+            "restarts": self.restarts,
             "rewound": self.rewound,
+            "rewound_levels": self.rewound_levels,
+            "copies_used": self.copies_used,
+            "lost_seconds": self.lost_seconds,
             "evaluations": [evaluation.to_dict() for evaluation in self.evaluations],
             "tasks": {
                 name: {

@@ -158,14 +158,25 @@ class Facts:
         ]
         return Log(np.concatenate(key), np.concatenate([a.finish[made[each]], t.arrival[came]]))
 
+    @cached_property
+    def forgotten(self) -> Log:
+        """When what was sent to a host was left behind, by item x hosts + host."""
+        t = self.run.transfers
+        k = np.flatnonzero(np.isfinite(t.forgotten))
+        return Log(t.item[k].astype(np.int64) * self.pf.n_hosts + t.target[k], t.forgotten[k])
+
+    def lost(self, where: Indices, host: IntArray, time: FloatArray, before: bool) -> FloatArray:
+        """When an item was last lost or forgotten on a host, up to (or before) a time."""
+        last = np.maximum(
+            self.losses.last(host, time, before)[1], self.item_losses.last(where, time, before)[1]
+        )
+        return np.maximum(last, self.forgotten.last(where, time, before)[1])
+
     def held(self, item: IntArray, host: IntArray, time: FloatArray) -> BoolArray:
         """Whether the item was complete on the host and not lost since."""
-        at, since = self.gained.last(item.astype(np.int64) * self.pf.n_hosts + host, time)
         where = item.astype(np.int64) * self.pf.n_hosts + host
-        lost = np.maximum(
-            self.losses.last(host, time, before=True)[1],
-            self.item_losses.last(where, time, before=True)[1],
-        )
+        at, since = self.gained.last(where, time)
+        lost = self.lost(where, host, time, before=True)
         whole: BoolArray = (at >= 0) & (since >= lost)
         return whole
 

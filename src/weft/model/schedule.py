@@ -74,14 +74,23 @@ class Schedule:
         return before[pointers], tasks[kept]
 
     def arrivals(
-        self, items: IntArray, producers: IntArray, consumers: IntArray, now: float = 0.0
+        self,
+        items: IntArray,
+        producers: IntArray,
+        consumers: IntArray,
+        now: float = 0.0,
+        time_per_unit: FloatArray | None = None,
     ) -> FloatArray:
-        """When each item is on its consumer's host: sent once it is made, and not before now."""
+        """When each item is on its consumer's host: sent once it is made, and not before now.
+
+        Links are as fast as the platform says, unless another time per unit is known.
+        """
         platform, made = self.platform, self.finish[producers]
+        per_unit = platform.time_per_unit if time_per_unit is None else time_per_unit
         source = platform.host[self.processor[producers]]
         target = platform.host[self.processor[consumers]]
         size = self.workflow.item_size[items]
-        takes = platform.startup[source, target] + size * platform.time_per_unit[source, target]
+        takes = platform.startup[source, target] + size * per_unit[source, target]
         sent: FloatArray = np.where(source == target, made, np.maximum(made, now) + takes)
         return sent
 

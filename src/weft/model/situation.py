@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,15 @@ class Freedom(Enum):
     """What a planner may move."""
 
     NOT_STARTED = "not started"  # running tasks stay where they are
+    RESTART = "restart"  # running tasks may be moved too, and then begin from scratch
+
+
+class Reuse(IntEnum):
+    """Which copies of an item may be used, besides the one on its producer's host."""
+
+    NEVER = 0  # what a migrated task has gathered is left behind (Hernandez, Cole: GTP)
+    IN_PLACE = 1  # those on the consumer's own host
+    ANYWHERE = 2  # they are sources of transfers too (Hernandez, Cole: GTP/c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +96,15 @@ class Situation:
     copies: Copies = field(default_factory=Copies)
     transfers: Transfers = field(default_factory=Transfers)
     availability: FloatArray | None = None  # by processor; None: all fully available
+    bandwidth: FloatArray | None = None  # hosts x hosts, factors; None: all links at full speed
     present: BoolArray | None = None  # processors there now; None: as the platform says
     given_up: BoolArray | None = None  # tasks that will not run; None: all will
+    astray: BoolArray | None = None  # items that their producers' hosts have lost; None: none
+    reuse: Reuse = Reuse.IN_PLACE
 
     def __post_init__(self) -> None:
-        dtypes = {"availability": np.float64, "present": np.bool_, "given_up": np.bool_}
+        dtypes = {"availability": np.float64, "bandwidth": np.float64, "present": np.bool_}
+        dtypes |= {"given_up": np.bool_, "astray": np.bool_}
         for name, dtype in dtypes.items():
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name), dtype))
@@ -115,6 +128,19 @@ class Situation:
         if availability is None or bool((availability == 1.0).all()):
             return full
         return full / np.maximum(availability, STANDS_STILL)
+
+    @cached_property
+    def full_speed(self) -> bool:
+        """Whether every link has its full bandwidth."""
+        return self.bandwidth is None or bool((self.bandwidth == 1.0).all())
+
+    @cached_property
+    def time_per_unit(self) -> FloatArray:
+        """What a unit of data takes between each two hosts, at the bandwidth known now."""
+        full, factor = self.platform.time_per_unit, self.bandwidth
+        if factor is None or self.full_speed:
+            return full
+        return full / np.maximum(factor, STANDS_STILL)
 
     def expected_finish(self) -> FloatArray:
         """When each attempt finished, or should: an overdue one is expected to finish now."""

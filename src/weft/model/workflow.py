@@ -105,6 +105,17 @@ class Workflow:
         fans = np.bincount(row_of_each(self.out_ptr), weights=uses, minlength=1)
         return int(fans.max())
 
+    @cached_property
+    def level(self) -> IntArray:
+        """The number of tasks before each on the longest way to it."""
+        level = np.zeros(self.n_tasks, dtype=np.int32)
+        _, producers, consumers = self.dependencies()
+        by_producer = np.argsort(self.position[producers], kind="stable")
+        for e in by_producer.tolist():
+            level[consumers[e]] = max(level[consumers[e]], level[producers[e]] + 1)
+        level.flags.writeable = False
+        return level
+
     def spec(self, task: int) -> TaskSpec:
         """What the task is, beyond its cost."""
         return self.specs.get(task, _PLAIN)

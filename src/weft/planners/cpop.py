@@ -21,7 +21,7 @@ class Cpop:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by CPOP."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         priority = planning.upward_rank + planning.run(
             downward_rank, planning.mean_cost, *planning.mean_link
         )

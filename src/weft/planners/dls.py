@@ -26,7 +26,7 @@ class Dls:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by DLS."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         median = np.median(planning.cost, axis=1)
         static_level = planning.run(upward_rank, median, 0.0, 0.0)
         line = planning.line(planning.by_rank(planning.upward_rank))

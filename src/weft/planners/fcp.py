@@ -23,7 +23,7 @@ class Fcp:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by FCP."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         order = planning.run(ready_order, planning.by_rank(planning.upward_rank))
         position = situation.workflow.position
         placement = planning.run(place_two_choices, order, position, *planning.mean_link)

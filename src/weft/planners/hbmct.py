@@ -18,7 +18,7 @@ class Hbmct:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by HBMCT."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         order = planning.by_rank(planning.upward_rank)
         work = planning.n_movable**2
         return planning.schedule(self, planning.run(place_groups, order, work=work))

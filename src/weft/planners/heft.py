@@ -18,7 +18,7 @@ class Heft:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by HEFT."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         order = planning.by_rank(planning.upward_rank)
         placement = planning.place(order, insertion=self.insertion)
         return planning.schedule(self, placement)

@@ -20,7 +20,7 @@ class MinMin:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by Min-Min."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         line = planning.line(planning.by_rank(planning.upward_rank))
         none, work = np.zeros(planning.problem.n_tasks), planning.n_movable**2
         return planning.schedule(self, planning.run(place_best_pair, none, line, False, work=work))

@@ -18,7 +18,7 @@ class Peft:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by PEFT."""
-        planning = planning_of(situation, freedom)
+        planning = planning_of(situation)
         table = planning.run(optimistic_cost, *planning.mean_link)
         rank = table.reshape(planning.cost.shape).mean(axis=1)
         order = planning.run(ready_order, planning.by_rank(rank))

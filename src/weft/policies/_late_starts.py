@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.contracts import TAKEN, Notice, Verdict
-from weft.model import Schedule, Situation
+from weft.model import Freedom, Reuse, Schedule, Situation
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,8 @@ class LateStarts:
     """Replans before every start that is later than the watch allows, and takes what comes."""
 
     learn: ClassVar[bool] = False
+    freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
+    reuse: ClassVar[Reuse] = Reuse.IN_PLACE
     planner: str = "heft"
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.contracts import Notice, Verdict, Watch
 from weft.errors import InputError
-from weft.model import Schedule, Situation
+from weft.model import Freedom, Reuse, Schedule, Situation
 from weft.projection import ends_earlier, projected_makespan
 
 
@@ -22,6 +22,8 @@ class Aheft:
     """
 
     name: ClassVar[str] = "aheft"
+    freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
+    reuse: ClassVar[Reuse] = Reuse.IN_PLACE
     planner: str = "heft"
     threshold: float = 0.2
     learn: bool = True

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from weft.contracts import TAKEN, Notice, Verdict, Watch
-from weft.model import Schedule, Situation
+from weft.model import Freedom, Reuse, Schedule, Situation
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Static:
 
     name: ClassVar[str] = "static"
     learn: ClassVar[bool] = False
+    freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
+    reuse: ClassVar[Reuse] = Reuse.IN_PLACE
     planner: str = "heft"
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
