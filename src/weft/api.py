@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft import formats, registry
 from weft.errors import InputError
+from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.files import in_file
 from weft.model import Estimates, Platform, Run, Schedule, Situation, Workflow
 
@@ -46,26 +51,49 @@ def simulate(
     seed: int = 0,
     per_processor: bool = False,
     by_events: bool = False,
+    *,
+    variability: float = 0.0,
+    event_rate: float = EVENT_RATE,
+    failures: int = 0,
+    failure_rate: float = 0.0,
+    return_after: float = math.inf,
 ) -> Run:
     """A run in a simulated world, whose durations are drawn within +-qoi or given by `world`.
 
-    A world that gives no durations may be combined with a qoi. `by_events` keeps every event.
+    With a `variability` of 0.4 processors and links change at random to 60% to 100% of their peak,
+    each `event_rate` times in a planned makespan (that of HEFT at full speed) on average. So many
+    different processors (`failures`) die in that time, or each at a rate (`failure_rate`), for good
+    or for `return_after` seconds; one is always left. The same seed draws the same for every
+    strategy. A world may be combined with what it does not give. `by_events` keeps every event.
     """
     from weft import wiring
-    from weft.executors import reality
+    from weft.executors import reality, scenarios
 
     policy, planner = registry.strategy(strategy)
     estimates = Estimates.declared(workflow, platform)
+    scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
+    scenarios.check_failures(scenario, platform)
     if world is None:
         truth = reality.draw(workflow, platform, estimates, qoi, seed, per_processor)
     else:
         given = formats.load_world(world)
         # names that the workflow or the platform does not have are found only here
         with nullcontext() if isinstance(world, Mapping) else in_file(world):
+            scenarios.check_world(scenario, given)
             truth = reality.from_world(
                 workflow, platform, estimates, given, qoi, seed, per_processor
             )
+    if not scenario.calm:
+        planned = plan(workflow, platform, "heft").makespan
+        lasts = planned if world is None else _lasts(workflow, platform, Estimates(truth.work))
+        truth = scenarios.with_scenario(truth, platform, scenario, planned, seed, lasts)
     return wiring.simulate(workflow, platform, estimates, policy, planner, truth, by_events)
+
+
+def _lasts(workflow: Workflow, platform: Platform, actual: Estimates) -> float:
+    """What HEFT makes of the actual durations, which may be far from the estimates."""
+    stay = replace(platform, leaves=np.full(platform.n_processors, np.inf))
+    return registry.planner("heft").plan(Situation(workflow, stay, actual)).makespan
 
 
 def what_if(

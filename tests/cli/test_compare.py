@@ -17,6 +17,7 @@ import pytest
 
 import weft as library
 from weft.errors import InputError, WeftError
+from weft.executors.scenario import EVENT_RATE
 from weft.experiments.comparison import Mean, t_quantile
 from weft.experiments.workers import in_order
 
@@ -84,6 +85,40 @@ def test_a_run_is_a_simulation_with_the_same_seed(folder: Path) -> None:
     assert result.by_workflow == (("other", result.overall),)
 
 
+OPTIONS: dict[str, Any] = {"variability": 0.5, "failures": 1, "return_after": 4.0}
+WORDS = ["--variability", "0.5", "--failures", "1", "--return-after", "4"]
+
+
+def test_scenarios_are_paired(folder: Path) -> None:
+    workflow, platform = library.load("other.json"), library.load_platform("pf.yaml")
+    names = ("static", "always", "fifo")
+    result = library.compare(workflow, platform, names, 4, qoi=0.3, seed=5, jobs=1, **OPTIONS)
+    for name, figures in zip(names, result.overall, strict=True):
+        runs = [
+            library.simulate(workflow, platform, name, qoi=0.3, seed=5 + r, **OPTIONS)
+            for r in range(4)
+        ]
+        assert figures.makespan == Mean.of(np.array([run.makespan for run in runs]))
+        assert len({run.changes[0] for run in runs}) == 4  # to each run its own scenario
+    calm = library.compare(workflow, platform, names, 4, qoi=0.3, seed=5, jobs=1)
+    assert calm.overall[0].makespan.mean < result.overall[0].makespan.mean  # type: ignore[operator]
+
+
+def test_scenarios_of_the_command(folder: Path) -> None:
+    words = [*ARGUMENTS, "other.json", "--strategies", "static,always", *WORDS]
+    printed = [json.loads(succeed(*words, "--json", "--jobs", jobs)) for jobs in ("1", "2")]
+    assert untimed(printed[0]) == untimed(printed[1])
+    assert printed[0]["scenario"] == {**OPTIONS, "event_rate": EVENT_RATE, "failure_rate": 0.0}
+    workflows = [library.load("wf.yaml"), library.load("other.json")]
+    platform = library.load_platform("pf.yaml")
+    ours = library.compare(workflows, platform, "static,always", runs=6, jobs=1, **OPTIONS)
+    assert untimed(printed[0]) == untimed(ours.to_dict())
+    shown = succeed(*words, "--plot", "a.png").splitlines()
+    told = "variability 50%, 1 failure, back after 4 s"
+    assert shown[0] == f"2 workflows: 6 runs of each strategy, QoI 0.2, {told}, seeds 0 to 5"
+    assert shown[-1] == "wrote a.png"
+
+
 def test_the_library_gives_what_the_command_prints(folder: Path) -> None:
     printed = json.loads(succeed(*ARGUMENTS, "--strategies", "static,spare", "--json"))
     ours = library.compare(
@@ -137,6 +172,9 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["--strategies", ","], ["no strategy"]),
     (["--strategies", "slack["], ["closing bracket"]),
     (["--strategies", "static", "--qoi", "1.5"], ["QoI"]),
+    (["--strategies", "static", "--variability", "-1"], ["variability"]),
+    (["--strategies", "static", "--failures", "2"], ["2 of 2 processors", "at most 1"]),
+    (["--strategies", "static", "--return-after", "2"], ["a number of failures"]),
     (["--strategies", "static", "--plot", "a.pdf"], ["a.pdf", ".png, .svg"]),
     (["--strategies", "static", "--plot", "none/a.png"], ["none/a.png"]),
     (["none.yaml", "--strategies", "static"], ["none.yaml"]),

@@ -139,6 +139,44 @@ def test_the_journal(folder: Path) -> None:
     assert times == sorted(times)
 
 
+SCENARIO = ["--variability", "0.4", "--event-rate", "20", "--failures", "1"]
+SCENARIO += ["--return-after", "2", "--seed", "5"]
+
+
+def test_a_scenario(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = []
+    for hashes in ("0", "1"):
+        monkeypatch.setenv("PYTHONHASHSEED", hashes)
+        printed.append(json.loads(succeed(*ARGUMENTS, *SCENARIO, "--json")))
+    options = {"variability": 0.4, "event_rate": 20.0, "failures": 1, "return_after": 2.0}
+    ours = by_library(seed=5, **options)
+    assert printed == [ours, ours]
+    assert ours["makespan"] > 5.5
+    journal = json.loads(succeed(*ARGUMENTS, *SCENARIO, "--json", "--journal", "j.jsonl"))
+    assert journal == ours
+    lines = [json.loads(line) for line in (folder / "j.jsonl").read_text().splitlines()]
+    kinds = [line["kind"] for line in lines if line["type"] == "event"]
+    assert kinds.count("gone") == 1
+    changes = {"speed": kinds.count("availability"), "bandwidth": kinds.count("bandwidth") // 2}
+    assert all(changes.values())
+    lines = succeed(*ARGUMENTS, *SCENARIO, "--gantt", "a.png", "--gantt", "a.html").splitlines()
+    told = ", ".join(f"changes of {what}: {count}" for what, count in changes.items())
+    assert f"machines: {told}, failures: 1, returns: 1" in lines
+    assert lines[-2:] == ["wrote a.png", "wrote a.html"]
+
+
+def test_what_happened_to_the_machines(folder: Path) -> None:
+    assert "machines:" not in succeed(*ARGUMENTS)
+    told = "machines: changes of speed: 2, changes of bandwidth: 1, failures: 1, returns: 1"
+    assert told in succeed(*ARGUMENTS, "--world", "world.yaml").splitlines()
+    (folder / "world.yaml").write_text("leaving: {slow: [1, 3]}")
+    platform = "processors: {fast: {speed: 2}, slow: {}, early: {leaves: 2}, late: {joins: 1}}"
+    (folder / "pf.yaml").write_text(platform)
+    (folder / "wf.yaml").write_text("tasks: {a: {cost: 9}, b: {cost: 9}}")
+    shown = succeed(*ARGUMENTS, "--world", "world.yaml").splitlines()
+    assert "machines: joins: 1, leaves: 2" in shown
+
+
 BAD: list[tuple[list[str], list[str]]] = [
     (["--strategy", "slakc"], ["unknown strategy 'slakc'", "'slack'"]),
     (["--strategy", "slack[planner=x]"], ["unknown planner 'x'"]),
@@ -151,6 +189,15 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["--world", "world.yaml", "--qoi", "0.1"], ["world.yaml: durations: ", "QoI"]),
     (["--world", "bad.yaml"], ["bad.yaml: failures.slwo: unknown processor", "'slow'"]),
     (["--world", "dead.yaml"], ["nothing can happen any more", "3 tasks are not done"]),
+    (["--variability", "1"], ["variability must be from 0 to below 1, not 1"]),
+    (["--variability", "0.1", "--event-rate", "-1"], ["event rate must be 0 or more"]),
+    (["--variability", "0.1", "--event-rate", "1e9"], ["event rate", "200,000", "lower"]),
+    (["--failures", "2"], ["2 of 2 processors cannot fail", "at most 1"]),
+    (["--failure-rate", "nan"], ["failure rate"]),
+    (["--failures", "1", "--return-after", "0"], ["return", "more than 0"]),
+    (["--return-after", "3"], ["number of failures, or a failure rate"]),
+    (["--world", "world.yaml", "--variability", "0.1"], ["world.yaml: availability: "]),
+    (["--world", "world.yaml", "--failures", "1"], ["world.yaml: failures: ", "no failures"]),
     (["--gantt", "a.pdf"], ["a.pdf", ".svg"]),
     (["--gantt", "none/a.svg"], ["none"]),
     (["--journal", "none/a.jsonl"], ["none/a.jsonl"]),

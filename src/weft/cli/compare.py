@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.simulate import EventRate, FailureRate, Failures, ReturnAfter, Variability
+from weft.executors.scenario import EVENT_RATE
 from weft.files import in_file
 
 if TYPE_CHECKING:
@@ -36,6 +39,11 @@ def compare(
     qoi: Annotated[
         float, typer.Option(help="Draw durations within +-QoI of the estimates: 0.2 is 20%.")
     ] = 0.2,
+    variability: Variability = 0.0,
+    event_rate: EventRate = EVENT_RATE,
+    failures: Failures = 0,
+    failure_rate: FailureRate = 0.0,
+    return_after: ReturnAfter = math.inf,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes to use. Default: one per core.")
@@ -48,6 +56,9 @@ def compare(
     Intervals are of the mean, 95%, over the runs. The result is the same for any number of jobs.
 
     Example: `weft compare wf.yaml -p cluster.yaml --strategies static,slack,always --runs 200`
+
+    On machines that change: `weft compare wf.yaml -p cluster.yaml --strategies static,aheft
+    --variability 0.4 --failures 1`
     """
     from weft import api
     from weft.experiments import comparison, comparison_plot
@@ -61,7 +72,21 @@ def compare(
         with in_file(path):
             Estimates.declared(loaded[-1], pf)
     with _progress("runs") as progress:
-        result = comparison.compare(loaded, pf, strategies, runs, qoi, seed, jobs, progress)
+        result = comparison.compare(
+            loaded,
+            pf,
+            strategies,
+            runs,
+            qoi,
+            seed,
+            jobs,
+            progress,
+            variability=variability,
+            event_rate=event_rate,
+            failures=failures,
+            failure_rate=failure_rate,
+            return_after=return_after,
+        )
     if as_json:
         print(json.dumps(result.to_dict(), indent=1))
     else:
@@ -80,9 +105,10 @@ def show(result: Comparison) -> None:
     console = Console(highlight=False, width=max(110, console.width))
     several = len(result.by_workflow) > 1
     what = f"{len(result.by_workflow)} workflows" if several else result.by_workflow[0][0]
+    scenario = "" if result.scenario.calm else f", {result.scenario}"
     console.print(
         f"{what}: {result.runs:,} run{'s' if result.runs != 1 else ''} of each strategy, "
-        f"QoI {result.qoi:g}, seeds {result.seed} to {result.seed + result.runs - 1}",
+        f"QoI {result.qoi:g}{scenario}, seeds {result.seed} to {result.seed + result.runs - 1}",
         markup=False,
         style="bold",
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from weft.cli.plan import check_suffix
+from weft.executors.scenario import EVENT_RATE, MOST_EVENTS
 from weft.files import in_file
 
 if TYPE_CHECKING:
@@ -18,6 +20,39 @@ if TYPE_CHECKING:
     from weft.model import Run
 
 SHOWN = 10  # evaluations listed one by one
+
+Variability = Annotated[
+    float,
+    typer.Option(
+        help="Speeds of processors and bandwidths of links change at random, each to a value "
+        "between 1 - this and 1 of its peak: 0.4 is down to 60%."
+    ),
+]
+EventRate = Annotated[
+    float,
+    typer.Option(
+        help="How often each processor and each link changes in the planned makespan, that of HEFT "
+        f"at full speed; on average. At most {MOST_EVENTS:,} changes are drawn."
+    ),
+]
+Failures = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="So many different processors die, each at a random time of the planned makespan; one "
+        "is always left.",
+    ),
+]
+FailureRate = Annotated[
+    float,
+    typer.Option(
+        help="Each processor dies so often in the planned makespan, on average: 0.1 is one in ten."
+    ),
+]
+ReturnAfter = Annotated[
+    float,
+    typer.Option(help="Processors that died are back after so many seconds.", show_default="never"),
+]
 
 
 def simulate(
@@ -45,7 +80,14 @@ def simulate(
     per_processor: Annotated[
         bool, typer.Option("--per-processor", help="Draw them per processor, not only per task.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same durations.")] = 0,
+    variability: Variability = 0.0,
+    event_rate: EventRate = EVENT_RATE,
+    failures: Failures = 0,
+    failure_rate: FailureRate = 0.0,
+    return_after: ReturnAfter = math.inf,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Same seed, same durations, changes and failures.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON.")] = False,
     gantt: Annotated[
         list[Path] | None,
@@ -60,6 +102,9 @@ def simulate(
     """Run a workflow in a simulated world, where things go otherwise than estimated.
 
     Example: `weft simulate wf.yaml -p cluster.yaml --strategy 'slack[planner=dls]' --qoi 0.3`
+
+    Speeds that vary by 40%, and a machine that dies:
+    `weft simulate wf.yaml -p cluster.yaml --strategy aheft --variability 0.4 --failures 1`
     """
     from weft import api, formats, registry
     from weft.model import Estimates
@@ -71,7 +116,19 @@ def simulate(
     with in_file(workflow):  # a task without a cost is found only with the platform at hand
         Estimates.declared(wf, pf)
     run = api.simulate(
-        wf, pf, strategy, world, qoi, seed, per_processor, by_events=journal is not None
+        wf,
+        pf,
+        strategy,
+        world,
+        qoi,
+        seed,
+        per_processor,
+        by_events=journal is not None,
+        variability=variability,
+        event_rate=event_rate,
+        failures=failures,
+        failure_rate=failure_rate,
+        return_after=return_after,
     )
     written = [*(gantt or []), *([journal] if journal else [])]
     if as_json:
@@ -117,15 +174,40 @@ def show(run: Run) -> None:
     )
     console.print(
         f"new plans: {run.considered} considered, {run.replans} taken; "
-        f"migrations: {run.migrations}; rewound tasks: {run.rewound}; "
+        f"migrations: {run.migrations}, of running tasks: {run.restarts}; "
+        f"rewound tasks: {run.rewound}; "
         f"planning took {run.planning_seconds * 1000:,.3g} ms",
         markup=False,
     )
+    if happened := machines(run):
+        console.print(f"machines: {happened}", markup=False)
     if run.evaluations:
         console.print(_evaluations(run))
         if run.considered > SHOWN:
             console.print(f"... and {run.considered - SHOWN} more", markup=False)
     console.print(_processors(run))
+
+
+def machines(run: Run) -> str:
+    """What happened to the machines until the run was over: so many changes of each kind."""
+    from weft.model.events import EventKind
+
+    pf, counts, leaving = run.platform, Counter[str](), dict[int, float]()
+    for e in run.changes:
+        match e.kind:
+            case EventKind.AVAILABILITY:
+                counts["changes of speed"] += 1
+            case EventKind.BANDWIDTH if e.which // pf.n_hosts < e.which % pf.n_hosts:
+                counts["changes of bandwidth"] += 1  # of both directions
+            case EventKind.JOINED:
+                counts["joins" if e.time == pf.joins[e.which] else "returns"] += 1
+            case EventKind.LEAVING:
+                leaving[e.which] = e.value
+            case EventKind.GONE:
+                told = e.time in (pf.leaves[e.which], leaving.get(e.which))
+                counts["leaves" if told else "failures"] += 1
+    kinds = ("changes of speed", "changes of bandwidth", "joins", "leaves", "failures", "returns")
+    return ", ".join(f"{kind}: {counts[kind]:,}" for kind in kinds if counts[kind])
 
 
 def _evaluations(run: Run) -> Table:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft import registry, wiring
+from weft import api, registry, wiring
 from weft.arrays import FloatArray
 from weft.contracts import Order, Planner, Policy
 from weft.errors import InputError
-from weft.executors import reality
+from weft.executors import reality, scenarios
+from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.experiments.workers import in_order
 from weft.model import Estimates, Platform, Workflow
 from weft.spec import spec_of, split_specs
@@ -69,6 +70,7 @@ class Comparison:
     seed: int
     overall: tuple[Figures, ...]
     by_workflow: tuple[tuple[str, tuple[Figures, ...]], ...]
+    scenario: Scenario  # what happened to the machines
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft compare --json` prints."""
@@ -76,6 +78,7 @@ class Comparison:
             "runs": self.runs,
             "qoi": self.qoi,
             "seed": self.seed,
+            **({} if self.scenario.calm else {"scenario": self.scenario.to_dict()}),
             "strategies": [asdict(figures) for figures in self.overall],
             "workflows": [
                 {"workflow": name, "strategies": [asdict(figures) for figures in each]}
@@ -87,6 +90,7 @@ class Comparison:
 class _Instance(NamedTuple):
     workflow: Workflow
     estimates: Estimates
+    planned: float  # the time scale of its scenarios
 
 
 def compare(
@@ -98,12 +102,18 @@ def compare(
     seed: int = 0,
     jobs: int | None = None,
     progress: Progress = lambda share: None,
+    *,
+    variability: float = 0.0,
+    event_rate: float = EVENT_RATE,
+    failures: int = 0,
+    failure_rate: float = 0.0,
+    return_after: float = math.inf,
 ) -> Comparison:
     """Run every strategy on every workflow in the same simulated worlds.
 
-    Run r draws the durations of seed + r, as `simulate` would. Intervals are over the runs; the
-    workflows are taken as given. The results do not depend on the number of jobs, which is that
-    of the cores unless it is given.
+    Run r draws the durations and the scenario of seed + r, as `simulate` would. Intervals are over
+    the runs; the workflows are taken as given. The results do not depend on the number of jobs,
+    which is that of the cores unless it is given.
     """
     given = [workflows] if isinstance(workflows, Workflow) else list(workflows)
     if not given:
@@ -111,12 +121,14 @@ def compare(
     if runs < 1:
         raise InputError(f"the number of runs must be at least 1, not {runs}")
     chosen = _chosen(strategies)
-    instances = [_Instance(wf, Estimates.declared(wf, platform)) for wf in given]
+    scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
+    scenarios.check_failures(scenario, platform)
+    instances = [_instance(wf, platform, scenario) for wf in given]
     reality.draw(given[0], platform, instances[0].estimates, qoi, seed)  # a bad QoI or seed
 
     def one(unit: int) -> list[tuple[float, ...]]:
         r, w = divmod(unit, len(instances))
-        return _paired(instances[w], platform, chosen, qoi, seed + r)
+        return _paired(instances[w], platform, chosen, scenario, qoi, seed + r)
 
     rows = in_order(one, runs * len(instances), jobs, progress)
     # runs x workflows x strategies x columns
@@ -126,7 +138,13 @@ def compare(
         (wf.name or f"workflow {w + 1}", _figures(names, table[:, w : w + 1]))
         for w, wf in enumerate(given)
     )
-    return Comparison(platform, runs, qoi, seed, _figures(names, table), by_workflow)
+    overall = _figures(names, table)
+    return Comparison(platform, runs, qoi, seed, overall, by_workflow, scenario)
+
+
+def _instance(workflow: Workflow, platform: Platform, scenario: Scenario) -> _Instance:
+    planned = 0.0 if scenario.calm else api.plan(workflow, platform, "heft").makespan
+    return _Instance(workflow, Estimates.declared(workflow, platform), planned)
 
 
 def _chosen(strategies: str | Sequence[str]) -> Chosen:
@@ -145,12 +163,14 @@ def _paired(
     instance: _Instance,
     platform: Platform,
     chosen: Chosen,
+    scenario: Scenario,
     qoi: float,
     seed: int,
 ) -> list[tuple[float, ...]]:
     """Every strategy once in the same world: makespan, cost, considered, replans, planning time."""
-    wf, estimates = instance
+    wf, estimates, planned = instance
     truth = reality.draw(wf, platform, estimates, qoi, seed)
+    truth = scenarios.with_scenario(truth, platform, scenario, planned, seed)
     rows: list[tuple[float, ...]] = []
     for policy, planner in chosen:
         r = wiring.simulate(wf, platform, estimates, policy, planner, truth)

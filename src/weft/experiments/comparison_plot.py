@@ -68,7 +68,8 @@ def _title(comparison: Comparison) -> str:
     names = [name for name, _ in comparison.by_workflow]
     what = _short(names[0], 50) if len(names) == 1 else f"{len(names)} workflows"
     runs = f"{comparison.runs:,} run{'s' if comparison.runs != 1 else ''}"
-    return f"{what}, {runs} of each strategy, QoI {comparison.qoi:.0%}"
+    scenario = "" if comparison.scenario.calm else f", {comparison.scenario}"
+    return f"{what}, {runs} of each strategy, QoI {comparison.qoi:.0%}{scenario}"
 
 
 def _each(comparison: Comparison) -> list[list[float]]:
