@@ -27,6 +27,7 @@ from weft.model.events import (
     Prepare,
     SendItem,
     StartTask,
+    WakeAt,
 )
 
 LIMIT = 20.0  # seconds for one check
@@ -124,6 +125,8 @@ class Watched:
     def next_event(self, wait: bool = True) -> Event | None:
         """What happened, if it can have."""
         event: Event | None = self.executor.next_event(wait)
+        while event is not None and event.kind == EventKind.AVAILABILITY:
+            event = self.executor.next_event(wait)  # a machine may be slow at any time
         if event is None:
             return None
         assert event.time >= self.now, f"{event} lies before {self.now}"
@@ -245,6 +248,9 @@ class Bench:
 
     def prepare(self, processor: int, *tasks: int) -> None:
         self.watched.perform(Prepare(processor, tasks, self.watched.now))
+
+    def wake_at(self, time: float) -> None:
+        self.watched.perform(WakeAt(time))
 
     def expect(self, kind: EventKind, *which: int) -> list[Event]:
         """These events come next, in any order."""

@@ -71,6 +71,10 @@ class Cluster:
         select.select([descriptor], [], [], 30)
         os.close(descriptor)
 
+    def signal(self, name: str, number: int) -> None:
+        """Stop a worker, as a machine that stands still, or let it go on."""
+        os.kill(self._pids[name], number)
+
     def have(self, n: int) -> None:
         """Have so many workers, no more; some may just have been killed."""
         alive = [name for name, pid in self._pids.items() if _runs(pid)]

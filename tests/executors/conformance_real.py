@@ -179,6 +179,31 @@ def drained(site: Site, open: Open) -> None:
         bench.expect(EventKind.LEAVING, 1)
 
 
+@conformance("real", to=CHECKS)
+def woken(site: Site, open: Open) -> None:
+    """At the time last asked for, once and not before; nobody waits for that alone."""
+    with open([WAITS]) as bench:
+        attempt = bench.start(0, 0)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        at = bench.clock() + 0.1
+        bench.wake_at(at - 0.08)
+        bench.wake_at(at)
+        [event] = bench.expect(EventKind.WAKE, 0)
+        assert at <= event.time <= bench.clock()
+        assert bench.watched.next_event(wait=False) is None
+        bench.wake_at(0.0)  # long ago
+        event_now = bench.watched.next_event(wait=False)
+        assert event_now is not None
+        assert event_now.kind == EventKind.WAKE
+        bench.wake_at(bench.clock() + 600)  # it is closed before
+        bench.open_gate()
+        bench.expect(FINISHED, attempt)
+        bench.silent()
+        if "local" in site.has:  # else workers may come
+            assert bench.watched.next_event() is None
+
+
 @conformance("local", to=CHECKS)
 def more_processors(site: Site, open: Open) -> None:
     """They join all at once, and are used, and drained, as any other."""
@@ -277,7 +302,10 @@ def not_retired_after_all(site: Site, open: Open) -> None:
         bench.expect(EventKind.LEAVING, 0, 1)
         told = [bench.watched.next_event(), bench.watched.next_event()]
         found = {(e.kind, e.which, e.value) for e in told if e is not None}
-        assert found == {(EventKind.GONE, 1, 0.0), (EventKind.LEAVING, 0, float("inf"))}
+        assert (EventKind.LEAVING, 0, float("inf")) in found
+        # the other one may hold what was given from outside, and then stays as well
+        others = {(EventKind.GONE, 1, 0.0), (EventKind.LEAVING, 1, float("inf"))}
+        assert len(found & others) == 1
         bench.expect(FINISHED, bench.start(1, 0))
         bench.silent()
         check_results(site, bench, 1)

@@ -21,6 +21,7 @@ from weft.model.workflow import Item
 
 LIMIT = 60.0  # seconds; a hang must fail
 BIG = 2_000_000
+SKIPPED = (EventKind.AVAILABILITY,)  # a machine may be slow at any time
 
 
 def functions(calls: Sequence[Call], reads: dict[int, list[int]]) -> Workflow:
@@ -30,12 +31,14 @@ def functions(calls: Sequence[Call], reads: dict[int, list[int]]) -> Workflow:
     return Workflow.from_items("calls", names, [1.0] * len(calls), items)
 
 
-def take(executor: DaskExecutor) -> Event:
+def take(executor: DaskExecutor, skipped: Sequence[EventKind] = SKIPPED) -> Event:
     """The next event; a watchdog's if none comes."""
     watchdog = threading.Timer(LIMIT, executor.post, [Event(EventKind.PAUSED, 0, 0.0)])
     watchdog.start()
     try:
         event = executor.next_event()
+        while event is not None and event.kind in skipped:
+            event = executor.next_event()
     finally:
         watchdog.cancel()
     assert event is not None

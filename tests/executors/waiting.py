@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,12 +15,19 @@ from weft.model.events import Event, EventKind
 LIMIT = 60.0  # seconds; nothing takes long unless it hangs
 
 
-def next_event(executor: Machines) -> Event:
-    """The next event; a watchdog ends a wait that would last for ever."""
+def next_event(
+    executor: Machines, skipped: Container[EventKind] = (EventKind.AVAILABILITY,)
+) -> Event:
+    """The next event; a watchdog ends a wait that would last for ever.
+
+    That a machine is slow may be measured at any time, so who waits for that must say so.
+    """
     watchdog = threading.Timer(LIMIT, executor.post, [Event(EventKind.PAUSED, -1, 0.0)])
     watchdog.start()
     try:
         event = executor.next_event()
+        while event is not None and event.kind in skipped:
+            event = executor.next_event()
     finally:
         watchdog.cancel()
         watchdog.join()

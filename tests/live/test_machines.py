@@ -114,7 +114,8 @@ def test_what_cannot_be(data: Path) -> None:
     words = ["unknown processor 'local-3'", "no processor is left", "cannot add 5000"]
     words += ["one thing at a time", "one thing at a time", "0 or more"]
     assert all(word in said for word, said in zip(words, refused, strict=True)), refused
-    assert [e.kind for e in run.changes] == [EventKind.LEAVING]
+    slow = EventKind.AVAILABILITY  # as may be measured at any time
+    assert [e.kind for e in run.changes if e.kind != slow] == [EventKind.LEAVING]
 
 
 @pytest.mark.parametrize("strategy", ["aheft", "fifo"])

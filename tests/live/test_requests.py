@@ -17,6 +17,7 @@ from weft.errors import InputError
 from weft.journal.lock import RunLock
 from weft.journal.places import RunHome
 from weft.live.requests import Request, ask
+from weft.model.events import EventKind
 
 
 @pytest.fixture
@@ -128,4 +129,5 @@ def test_what_is_no_request_changes_nothing(tmp_path: Path) -> None:
     outcome = weft.run(work, "local:1", "fifo", listener=somebody, **options)
     assert somebody.error is None, somebody.error
     assert all("no request" in a["error"] or "0 or more" in a["error"] for a in answers.values())
-    assert checked(outcome).changes == ()
+    changes = checked(outcome).changes
+    assert all(e.kind == EventKind.AVAILABILITY for e in changes)  # it may be slow at any time

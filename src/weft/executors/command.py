@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from weft.executors.desk import Desk
 from weft.executors.logs import opened_logs, tail_of
 from weft.executors.processes import GRACE, OF_RUN, Stop, end_group, wait_exit
+from weft.executors.progress import VARIABLE
 from weft.executors.scratch import AttemptError, Scratch, done_line, note_done
 
 # whoever asks the terminal for a password gets an error; a group in the background would stop
@@ -40,6 +41,7 @@ class CommandJob:
     timeout: float | None = None
     keep_scratch: bool = False  # of a failed attempt, as it is
     anywhere: bool = False  # links may lead, and absolute paths go, out of the data directory
+    progress: str = ""  # the file that it may write its progress to
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def _execute(
 ) -> None:
     given = own_environment() if environment is None else environment
     variables = {**given, **marks(job.dir, job.home, job.task, job.attempt)}
+    variables[VARIABLE.encode()] = os.fsencode(job.progress)
     ran.begin = time.perf_counter()
     if desk is not None:
         process = _begin(job, variables, desk.streams())

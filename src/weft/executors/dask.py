@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import InputError, WeftError
+from weft.executors.alarm import Alarm
 from weft.executors.dask_cluster import Cluster
 from weft.executors.dask_items import Items, Result
 from weft.executors.dask_jobs import Jobs, dumps
@@ -20,6 +21,7 @@ from weft.executors.dask_leaving import Leaving
 from weft.executors.dask_outcomes import cut_short, failed, finished, since
 from weft.executors.dask_submissions import Submission, Submissions
 from weft.executors.dask_transfers import Transfers
+from weft.executors.dask_watch import DaskWatch
 from weft.executors.processes import kill_left_behind
 from weft.executors.results import load_result
 from weft.model import Platform, Workflow
@@ -34,6 +36,7 @@ from weft.model.events import (
     Prepare,
     SendItem,
     StartTask,
+    WakeAt,
 )
 
 if TYPE_CHECKING:
@@ -88,6 +91,7 @@ class DaskExecutor:
         self._given = Submissions(name, self._cluster.client, self._jobs, self._items)
         self._transfers = Transfers(self._cluster, self._jobs, self._items)
         self._leaving = Leaving(self._cluster, self._items, clock, self.post)
+        self._watch, self._alarm = DaskWatch(self._cluster, self._given, self.post), Alarm(clock)
         self._waited = False  # until what a departure leads to has been done
 
     @property
@@ -113,6 +117,8 @@ class DaskExecutor:
             case DropTransfer():
                 self._void.add((True, command.transfer))
                 self._transfers.drop(command.transfer)
+            case WakeAt():
+                self._alarm.set(command.time)
 
     def _start(self, command: StartTask) -> None:
         if not self._cluster.is_here(command.processor):
@@ -172,12 +178,14 @@ class DaskExecutor:
             return None
         self._waited = False
         while True:
+            if rung := self._alarm.rung(not self._ready and self._inbox.empty()):
+                self._ready.appendleft(rung)
             while self._ready:
                 event = self._ready.popleft()
                 if not self._is_void(event):
                     return self._told(replace(event, time=self._clock()))
             try:
-                self._heard(self._inbox.get(wait, _LOOK))
+                self._heard(self._inbox.get(wait, self._alarm.wait(_LOOK)))
             except queue.Empty:
                 self._look()
                 if not wait and not self._ready:
@@ -217,6 +225,8 @@ class DaskExecutor:
         elif "reports" in message:
             for report in message["reports"]:
                 self._reported(report)
+        elif "pulse" in message:
+            self._watch.heard(message["pulse"])
         elif "workers" in message:
             found = message["workers"].items()
             for address in self._leaving.late.keys() & message["workers"].keys():
@@ -352,6 +362,7 @@ class DaskExecutor:
         self._cluster.check()
         self._release()
         self._leaving.look(self._given.files)
+        self._watch.look()
         for gone in self._leaving.overdue():
             self._say_gone(gone)
         ended = {
@@ -391,6 +402,7 @@ class DaskExecutor:
     def close(self) -> None:
         """Stop what still runs, and leave the cluster as it was found."""
         self._leaving.close()
+        self._watch.close()
         for given in list(self._given.by_key.values()):
             self._drop(given)
         self._given.clear()

@@ -21,6 +21,7 @@ from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from weft.executors.command import CommandJob, CommandOutcome, run_command
+from weft.executors.dask_pulse import Pulse
 from weft.executors.processes import Stop
 from weft.model.call import filled
 
@@ -50,9 +51,11 @@ class Reporter(WorkerPlugin):
         self.flights: dict[str, float] = {}
         self.waiting: list[dict[str, Any]] = []
         self.told = 0.0
+        self.pulse = Pulse(self.name, worker)
 
     def teardown(self, worker: Any) -> None:
         """The run is over, or the worker is."""
+        self.pulse.close()
         for stop in list(self.stops.values()):
             stop.ask()
 
@@ -64,6 +67,8 @@ class Reporter(WorkerPlugin):
             self._in_memory(key)
         elif finish == "flight":
             self.flights[key] = time.perf_counter()
+        elif finish == "executing":
+            self.pulse.begin()
         elif finish == "error":
             self._erred(key)
         elif finish in ("released", "forgotten"):
@@ -144,7 +149,8 @@ def run_call(function: bytes, arguments: bytes, product: bool, inputs: Sequence[
         if tasks:
             args, kwargs = filled((args, kwargs), dict(zip(tasks, inputs, strict=True)))
         begin = time.perf_counter()
-        result = call(*args, **kwargs)
+        with reporter.pulse.call(key):
+            result = call(*args, **kwargs)
         record["seconds"] = time.perf_counter() - begin
         if product:
             result = cloudpickle.dumps(result, protocol=5)
@@ -177,12 +183,14 @@ def run_shell(job: CommandJob, carried: bool, inputs: Sequence[dict[str, bytes]]
         stop.ask()
     outputs: dict[str, bytes] | None = None
     try:
-        if carried:
-            outcome, outputs = _run_carried(job, inputs, stop)
-        else:
-            os.makedirs(os.path.dirname(job.scratch), exist_ok=True)
-            os.makedirs(os.path.dirname(job.log), exist_ok=True)
-            outcome = run_command(job, stop=stop)
+        with reporter.pulse.command(key, stop) as report:
+            job = replace(job, progress=report)
+            if carried:
+                outcome, outputs = _run_carried(job, inputs, stop)
+            else:
+                os.makedirs(os.path.dirname(job.scratch), exist_ok=True)
+                os.makedirs(os.path.dirname(job.log), exist_ok=True)
+                outcome = run_command(job, stop=stop)
     except OSError as error:
         reason = f"the worker cannot run it: {error.strerror or error}"
         outcome = CommandOutcome(0.0, problem=reason)

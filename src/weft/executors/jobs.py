@@ -14,6 +14,7 @@ from weft.executors.desk import Desk
 from weft.executors.functions import FunctionJob, FunctionOutcome, FunctionWorker
 from weft.executors.logs import keep_logs, tail_of
 from weft.executors.processes import OF_RUN, Stop
+from weft.executors.progress import ENDING, VARIABLE, forget_progress
 from weft.executors.results import result_path
 from weft.executors.scratch import done_line, note_done, read_done, remove, still_there
 from weft.model.call import Call, refs
@@ -66,9 +67,12 @@ class Jobs:
 
     def run(self, attempt: int, task: int, desk: Desk, worker: FunctionWorker, stop: Stop) -> News:
         """Run an attempt to its end."""
-        if self._calls is None:
-            return self._run_command(attempt, task, desk, stop)
-        return self._run_call(attempt, task, desk, worker, stop)
+        try:
+            if self._calls is None:
+                return self._run_command(attempt, task, desk, stop)
+            return self._run_call(attempt, task, desk, worker, stop)
+        finally:
+            forget_progress(desk.path + ENDING)
 
     def _run_command(self, attempt: int, task: int, desk: Desk, stop: Stop) -> News:
         spec = self._workflow.spec(task)
@@ -85,6 +89,7 @@ class Jobs:
             timeout=self._timeout if spec.timeout is None else spec.timeout,
             keep_scratch=self._keep_scratch,
             anywhere=self._anywhere,
+            progress=desk.path + ENDING,
         )
         outcome = run_command(job, None, stop, self._environment, desk)
         if outcome.problem is None:
@@ -111,6 +116,7 @@ class Jobs:
                 "WEFT_DIR": self._data,
                 "WEFT_TASK": self.name(task),
                 "WEFT_ATTEMPT": str(attempt),
+                VARIABLE: desk.path + ENDING,
             },
             timeout=self._timeout if spec.timeout is None else spec.timeout,
         )
@@ -184,6 +190,10 @@ class Jobs:
                 remove(entry.path)
             else:
                 os.unlink(entry.path)
+
+    def report(self, processor: int) -> str:
+        """The file that the attempt on a processor may write its progress to."""
+        return self._desk(processor) + ENDING
 
     def _desk(self, processor: int) -> str:
         return os.path.join(self.home, "attempts", str(processor + 1))

@@ -8,13 +8,17 @@ import os
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from weft.errors import InputError
+from weft.executors.alarm import Alarm
 from weft.executors.departures import Departures
 from weft.executors.jobs import Jobs, News
+from weft.executors.local_watch import LocalWatch, Opened
 from weft.executors.paths import check_paths
 from weft.executors.processes import Stop, kill_left_behind
 from weft.executors.results import load_result
@@ -29,6 +33,7 @@ from weft.model.events import (
     EventKind,
     SendItem,
     StartTask,
+    WakeAt,
 )
 from weft.model.platform import Platform, Processor
 from weft.model.workflow import Workflow
@@ -66,10 +71,11 @@ class LocalExecutor:
         self._clock, self._n_items, self._known = clock, workflow.n_items, known is not None
         self._jobs = Jobs(workflow, dir, home, calls, timeout, anywhere, keep_scratch)
         self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._open: dict[int, Stop] = {}
+        self._open: dict[int, Opened] = {}
         self._moving: set[int] = set()
         self._lanes: dict[int, tuple[threading.Thread, queue.SimpleQueue[_Order | None]]] = {}
-        self._departures = Departures(clock, self.post)
+        self._departures, self._alarm = Departures(clock, self.post), Alarm(clock)
+        self._watch = LocalWatch(self.post, self._jobs.report, available_processors())
 
     def machine(self, processor: int) -> str:
         """The name of this machine: its processors are all alike."""
@@ -79,26 +85,32 @@ class LocalExecutor:
         """Begin to do what the coordinator asks for."""
         match command:
             case StartTask():
-                stop = self._open[command.attempt] = Stop()
+                stop = Stop()
+                self._open[command.attempt] = Opened(command.processor, stop, time.monotonic())
                 if (news := self._jobs.done_before(command.task)) is not None:
                     self._heard.put(_event(command.attempt, news, 0.0))
                     return
                 self._lane(command.processor).put((command.attempt, command.task, stop))
             case CancelTask():
                 if command.attempt in self._open:
-                    self._open.pop(command.attempt).ask()
+                    self._open.pop(command.attempt).stop.ask()
             case SendItem():  # there is but one host
                 self._moving.add(command.transfer)
                 self._heard.put(Event(EventKind.ITEM_ARRIVED, command.transfer, 0.0))
             case DropTransfer():
                 self._moving.discard(command.transfer)
+            case WakeAt():
+                self._alarm.set(command.time)
 
     def next_event(self, wait: bool = True) -> Event | None:
         """Wait for the next thing that happens; None if nothing ever will."""
         while True:
+            self._watch.look(self._open)
+            if (rung := self._alarm.rung(self._heard.empty())) is not None:
+                return replace(rung, time=self._clock())
             may_come = wait and bool(self._open or self._moving or self._departures.pending)
             try:
-                heard = self._heard.get(may_come, _LOOK)
+                heard = self._heard.get(may_come, self._alarm.wait(_LOOK))
             except queue.Empty:
                 if may_come:
                     continue
@@ -157,8 +169,8 @@ class LocalExecutor:
     def close(self) -> None:
         """Stop what still runs, as if cancelled, and leave nothing behind."""
         self._departures.close()
-        for stop in self._open.values():
-            stop.ask()
+        for opened in self._open.values():
+            opened.stop.ask()
         for _, orders in self._lanes.values():
             orders.put(None)
         for thread, _ in self._lanes.values():

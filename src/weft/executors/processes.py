@@ -27,6 +27,11 @@ class Stop:
         self._group: int | None = None
         self._timer: threading.Timer | None = None
 
+    @property
+    def group(self) -> int | None:
+        """The group that can be ended now, if there is one."""
+        return self._group
+
     def ask(self) -> None:
         """Ask for the end, gently at first; nothing happens if it has already come."""
         with self._lock:

@@ -19,6 +19,7 @@ from weft.model.events import (
     NewPlan,
     SendItem,
     StartTask,
+    WakeAt,
 )
 
 Entry = Event | NewPlan | NewEstimates
@@ -94,4 +95,6 @@ def _said(command: Command) -> list[Any]:
             return ["cancel", command.attempt]
         case DropTransfer():
             return ["drop", command.transfer]
+        case WakeAt():
+            return ["wake", command.time]
     raise TypeError(f"{command} is no decision")

@@ -12,6 +12,7 @@ from weft.coordinator import Coordinator
 from weft.kernels import board as b
 from weft.live.estimating import Estimating
 from weft.live.header import Header
+from weft.live.measured import Links, as_measured
 from weft.live.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
 from weft.live.recorder import JournalRecorder
 from weft.live.replay import live_record
@@ -116,6 +117,7 @@ class Session:
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
         self._told: dict[int, Told] = {}  # by processor
+        self._links = Links()
         self.requests: Requests | None = None  # what people ask of it meanwhile
 
     @property
@@ -136,6 +138,7 @@ class Session:
     def drive(self, commands: list[Command]) -> None:
         """Until every task is done or given up, or the run is held back and nothing runs."""
         events: list[Event] = []
+        self._forget_speeds()
         while True:
             perform(self.progress, self.machines, commands)
             for event in events:
@@ -149,6 +152,11 @@ class Session:
             if self.coordinator.done or self.coordinator.halted:
                 return
             commands, events = self._listen()
+
+    def _forget_speeds(self) -> None:
+        """What was measured in an earlier sitting counts no more."""
+        for p in np.flatnonzero(self.coordinator.board.availability != 1).tolist():
+            self.machines.post(Event(EventKind.AVAILABILITY, p, 0.0, 1.0))
 
     def _listen(self) -> tuple[list[Command], list[Event]]:
         """All that has happened meanwhile, and what it leads to."""
@@ -167,6 +175,11 @@ class Session:
     def hear(self, event: Event) -> list[Command]:
         """Tell the coordinator, after the processors that it does not know yet."""
         commands = []
+        if event.kind == EventKind.AVAILABILITY:
+            measured = as_measured(event, self.coordinator)
+            if measured is None:
+                return []
+            event = measured
         if event.kind == EventKind.JOINED and event.which >= self.coordinator.platform.n_processors:
             commands = self.progress.hear(self._new_processors(event.time))
         return commands + self.progress.hear(event)
@@ -182,6 +195,9 @@ class Session:
         if event.kind == EventKind.ITEM_ARRIVED and detail:
             ends = int(board.transfer_from[event.which]), int(board.transfer_to[event.which])
             self.estimating.observe_transfer(*ends, detail, self.machines)
+            told = self._links.arrived(event.which, detail, self.coordinator, event.time)
+            if told is not None:
+                self.machines.post(told)
         if event.kind not in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
             return
         task, processor = int(board.attempt_task[event.which]), int(board.attempt_on[event.which])

@@ -30,7 +30,7 @@ from weft.live.session import Listener, Session, Silent
 from weft.live.signals import StopNow, listening
 from weft.live.workflows import check_same
 from weft.model import Call, Workflow
-from weft.model.events import Command, Event, EventKind, SendItem, StartTask
+from weft.model.events import Command, Event, EventKind, SendItem, StartTask, WakeAt
 from weft.wiring import Progress
 
 AUTO = "auto"
@@ -170,6 +170,8 @@ def _take_up(session: Session) -> list[Command]:
         commands += session.hear(Event(EventKind.PAUSED, 0, session.clock(), 0.0))
     for again in _sends(coordinator, commands):
         session.machines.perform(again)
+    if np.isfinite(coordinator.board.wake[0]):  # nor of the next rescheduling point
+        session.machines.perform(WakeAt(max(session.clock(), float(coordinator.board.wake[0]))))
     leaves = coordinator.board.leaves
     for p in np.flatnonzero(coordinator.board.present & np.isfinite(leaves)).tolist():
         session.machines.drain(p, float(leaves[p]))  # the machines do not know of it yet

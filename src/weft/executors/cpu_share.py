@@ -1,0 +1,103 @@
+"""What share of the processor time that processes want they get, as the system's /proc tells.
+
+Where there is none, nothing is known.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+_MOST = 256  # processes of a task that are looked at
+_STOPPED = (b"T", b"t")
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """For each thread, the nanoseconds that it ran and that it waited to run, since it began."""
+
+    threads: dict[int, tuple[int, int]]
+    at: float  # seconds
+    is_stopped: bool = False  # some process is, by a signal or a debugger
+
+    def since(self, before: CpuTimes) -> tuple[int, int]:
+        """The nanoseconds that all have run and waited since then."""
+        ran = waited = 0
+        for thread, (run, wait) in self.threads.items():
+            old = before.threads.get(thread, (0, 0))
+            ran, waited = ran + run - old[0], waited + wait - old[1]
+        return ran, waited
+
+
+def cpu_share(before: CpuTimes, after: CpuTimes) -> float:
+    """The share of the time wanted that was given; 0 if all is stopped.
+
+    What sleeps loses nothing: with little time wanted, little counts that it was not given at once.
+    """
+    ran, waited = after.since(before)
+    if after.is_stopped and ran <= 0:
+        return 0.0
+    seconds, wanted = after.at - before.at, (ran + waited) / 1e9
+    if seconds <= 0 or wanted <= 0:
+        return 1.0
+    return 1.0 - max(0, waited) / (ran + waited) * min(1.0, wanted / seconds)
+
+
+def wants_all(before: CpuTimes, after: CpuTimes) -> bool:
+    """Whether it would have kept a processor busy for most of the time."""
+    return sum(after.since(before)) / 1e9 > 0.5 * (after.at - before.at)
+
+
+def times_of_tree(pid: int) -> CpuTimes | None:
+    """Of a process and all that it has begun, which still run; None if nothing can be read."""
+    threads: dict[int, tuple[int, int]] = {}
+    is_stopped, left, seen = False, [pid], 0
+    while left and seen < _MOST:
+        process, seen = left.pop(), seen + 1
+        is_stopped |= _state(process) in _STOPPED
+        for thread in _threads(process):
+            if (times := _times(f"/proc/{process}/task/{thread}/schedstat")) is not None:
+                threads[thread] = times
+            left += _numbers(f"/proc/{process}/task/{thread}/children")
+    return CpuTimes(threads, time.monotonic(), is_stopped) if threads else None
+
+
+def times_of_thread(thread: int) -> CpuTimes | None:
+    """Of a thread of this process."""
+    times = _times(f"/proc/self/task/{thread}/schedstat")
+    return None if times is None else CpuTimes({thread: times}, time.monotonic())
+
+
+def _threads(process: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{process}/task")]
+    except (OSError, ValueError):
+        return []
+
+
+def _times(path: str) -> tuple[int, int] | None:
+    numbers = _numbers(path)
+    return (numbers[0], numbers[1]) if len(numbers) > 1 else None
+
+
+def _numbers(path: str) -> list[int]:
+    try:
+        return [int(word) for word in _read(path).split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _state(process: int) -> bytes:
+    try:
+        return _read(f"/proc/{process}/stat").rpartition(b") ")[2][:1]
+    except OSError:
+        return b""
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 65536)
+    finally:
+        os.close(fd)
