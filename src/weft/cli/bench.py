@@ -139,10 +139,12 @@ def simulate(
     fixed = [simulate_speed.fixed_plan(n, 8) for n in (1_000, 10_000, 100_000)]
     many = [simulate_speed.selective(s, runs) for s in ("static", "slack", "spare")]
     middle = simulate_speed.mid_run()
+    points = [simulate_speed.rescheduling_point(s) for s in ("gtp", "gtp/c")]
     fixed += [simulate_speed.fixed_plan(1_000_000, 8, repeats=1)] if million else []
     peak = peak_gigabytes()
     if as_json:
         figures: dict[str, Any] = {"fixed": fixed, "many": many, "mid_run": [middle]}
+        figures["rescheduling_points"] = points
         rows = {k: [asdict(x) for x in v] for k, v in figures.items()}
         print(json.dumps({**rows, "peak_gigabytes": peak}, indent=1))
         return
@@ -169,6 +171,12 @@ def simulate(
         f"{middle.start_milliseconds:.1f} ms at the start, {middle.mid_run_milliseconds:.1f} ms "
         f"in mid-run with {middle.still_to_plan:,} left ({ratio:.2f} times)"
     )
+    for x in points:
+        print(
+            f"A rescheduling point of {x.strategy}, {x.tasks:,} tasks on {x.processors} processors "
+            f"with {x.still_to_plan:,} left: {x.milliseconds:.2f} ms (worst of 50: "
+            f"{x.worst_milliseconds:.2f} ms)"
+        )
 
 
 def _show_growth(timings: list[Any]) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from weft import registry, wiring
+from weft.contracts import Order
 from weft.coordinator import Coordinator
+from weft.coordinator.boards import read_situation
 from weft.executors.reality import draw
+from weft.executors.scenario import Scenario
+from weft.executors.scenarios import with_scenario
 from weft.executors.simulated import SimulatedExecutor
 from weft.experiments.plan_speed import instance, warm
 from weft.generators import generate
 from weft.model import Estimates, Freedom, Platform, Processor, Schedule, Situation
-from weft.model.events import Event
 from weft.policies.static import Static
 
 
@@ -104,32 +107,69 @@ def mid_run(planner: str = "heft", tasks: int = 10_000, processors: int = 8) -> 
     coordinator = Coordinator(wf, pf, estimates, Static(planner))
     executor = SimulatedExecutor(wf, pf, draw(wf, pf, estimates, 0.2, seed=1))
     progress = wiring.Progress(coordinator, chosen)
-    _half_way(progress, executor, tasks // 2)
+    _half_way(progress, executor)
     middle = coordinator.situation()
     times = []
     for situation in (begin, middle):
         best = float("inf")
         for _ in range(5):
+            fresh = replace(situation)
             begun = time.perf_counter()
-            chosen.plan(situation)
+            chosen.plan(fresh)
             best = min(best, time.perf_counter() - begun)
         times.append(1000 * best)
     return MidRun(planner, tasks, times[0], times[1], tasks - len(middle.attempts.task))
 
 
-def _half_way(progress: wiring.Progress, executor: Any, done: int) -> None:
-    """Drive the run event by event until so many tasks are done."""
+@dataclass(frozen=True)
+class ReschedulingPoint:
+    """A new plan in mid-run, by the clock: the situation is read, everything is mapped again."""
+
+    strategy: str
+    tasks: int
+    processors: int
+    edges: int
+    milliseconds: float  # the median
+    worst_milliseconds: float
+    still_to_plan: int
+
+
+def rescheduling_point(
+    strategy: str, tasks: int = 1000, processors: int = 10, repeats: int = 50
+) -> ReschedulingPoint:
+    """Run until half of the tasks are done in a world that varies by 40%, and plan again."""
+    begin = instance(tasks, processors)
+    wf, pf, estimates = begin.workflow, begin.platform, begin.estimates
+    policy, planner = registry.strategy(strategy)
+    assert planner is not None
+    assert not isinstance(policy, Order)
+    coordinator = Coordinator(wf, pf, estimates, policy)
+    planned = planner.plan(begin).makespan
+    truth = draw(wf, pf, estimates)
+    truth = with_scenario(truth, pf, Scenario(variability=0.4, event_rate=2.0), planned, seed=1)
+    progress = wiring.Progress(coordinator, planner)
+    executor = SimulatedExecutor(wf, pf, truth)
+    _half_way(progress, executor)
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        situation = read_situation(coordinator.board, wf, coordinator.platform, estimates)
+        planner.plan(situation, policy.freedom)
+        times.append(1000 * (time.perf_counter() - begun))
+    left = tasks - coordinator.n_done
+    median = sorted(times)[repeats // 2]
+    return ReschedulingPoint(strategy, tasks, processors, wf.n_edges, median, max(times), left)
+
+
+def _half_way(progress: wiring.Progress, executor: SimulatedExecutor) -> None:
+    """Drive the run event by event until half of the tasks are done."""
     coordinator = progress.coordinator
-    commands = coordinator.begin()
+    commands = progress.settled(coordinator.begin())
     while True:
         for command in commands:
-            if command is coordinator.asked:
-                for more in coordinator.handle(progress.answer(coordinator.asked)):
-                    executor.perform(more)
-            else:
-                executor.perform(command)
-        if coordinator.n_done >= done:
+            executor.perform(command)
+        if coordinator.n_done >= coordinator.workflow.n_tasks // 2:
             return
-        event: Event | None = executor.next_event()
+        event = executor.next_event()
         assert event is not None
-        commands = coordinator.handle(event)
+        commands = progress.hear(event)
