@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from weft.cli.display import Display, display
+from weft.cli.recovery import recovery_of
 from weft.cli.wording import against, clean, command, many, near, took
 from weft.errors import WeftError
 
@@ -84,6 +85,8 @@ def _figures(outcome: Outcome, run: Run) -> None:
         said.append(f"new plans: {run.replans} of {run.considered} considered")
     if failed := int((run.attempts.end == FAILED).sum()):
         said.append(many(failed, "failed attempt"))
+    if recovery := recovery_of(run):
+        said.append(recovery)
     print("; ".join(said))
 
 

@@ -105,7 +105,7 @@ class Report:
         for key in ("failures", "times", "categories", "processors"):
             result[key] = [asdict(row) for row in result[key]]
         result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
-        return result
+        return {**result, **self.run.recovery()}
 
 
 def report_of(home: RunHome) -> Report:

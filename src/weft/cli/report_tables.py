@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.cli.recovery import recovery_of
 from weft.cli.report_data import Report
 from weft.cli.wording import against, many, moment, near, took
 
@@ -53,6 +54,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ("new plans", plans),
     ]
     facts += [("transfers", f"{r.moved:,}")] if r.moved else []
+    facts += [("adapted", adapted)] if (adapted := recovery_of(r.run)) else []
     return [*facts, ("kept in", near(Path(r.home)))]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.plan import check_suffix
+from weft.cli.recovery import recovery_of
 from weft.executors.scenario import EVENT_RATE, MOST_EVENTS
 from weft.files import in_file
 
@@ -174,11 +175,11 @@ def show(run: Run) -> None:
     )
     console.print(
         f"new plans: {run.considered} considered, {run.replans} taken; "
-        f"migrations: {run.migrations}, of running tasks: {run.restarts}; "
-        f"rewound tasks: {run.rewound}; "
         f"planning took {run.planning_seconds * 1000:,.3g} ms",
         markup=False,
     )
+    if recovery := recovery_of(run):
+        console.print(f"adapted: {recovery}", markup=False)
     if happened := machines(run):
         console.print(f"machines: {happened}", markup=False)
     if run.evaluations:

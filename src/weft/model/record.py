@@ -157,6 +157,17 @@ class Run:
         pairs = zip(producers.tolist(), sent.source.tolist(), strict=True)
         return sum(pair not in places for pair in pairs)
 
+    def recovery(self) -> dict[str, Any]:
+        """What new plans and losses cost: tasks moved, computed again, and time lost."""
+        return {
+            "migrations": self.migrations,
+            "restarts": self.restarts,
+            "rewound": self.rewound,
+            "rewound_levels": self.rewound_levels,
+            "copies_used": self.copies_used,
+            "lost_seconds": self.lost_seconds,
+        }
+
     def _count(self, end: str) -> int:
         return int(np.count_nonzero(self.attempts.end == ENDS.index(end)))
 
@@ -176,12 +187,7 @@ class Run:
             "cost": self.cost,
             "replans": self.replans,
             "considered": self.considered,
-            "migrations": self.migrations,
-            "restarts": self.restarts,
-            "rewound": self.rewound,
-            "rewound_levels": self.rewound_levels,
-            "copies_used": self.copies_used,
-            "lost_seconds": self.lost_seconds,
+            **self.recovery(),
             "evaluations": [evaluation.to_dict() for evaluation in self.evaluations],
             "tasks": {
                 name: {
