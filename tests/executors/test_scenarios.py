@@ -67,7 +67,7 @@ def test_nothing_is_drawn_unless_asked_for() -> None:
 
 @pytest.mark.parametrize("variability", [0.1, 0.4, 0.9])
 def test_values_are_within_the_bound_of_the_peak(variability: float) -> None:
-    events = drawn(cluster(), variability=variability)
+    events = drawn(cluster(), variability=variability, event_rate=10.0)
     values = np.array([event.value for event in events])
     assert len(of(events, SPEED, BANDWIDTH)) == len(events)
     assert values.min() >= 1 - variability

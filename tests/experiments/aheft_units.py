@@ -8,9 +8,9 @@ import numpy as np
 
 from weft.experiments.aheft import SAMPLE, Settings, Unit, units
 from weft.experiments.aheft_cases import NO_LEVELS, RANDOM, SHAPES
-from weft.experiments.aheft_checkpoint import Checkpoint
 from weft.experiments.aheft_readings import LOOPS
 from weft.experiments.aheft_runs import Columns
+from weft.experiments.checkpoint import Checkpoint
 
 
 def small(settings: Settings = SAMPLE) -> list[int]:

@@ -16,8 +16,8 @@ from experiments.aheft_units import made_up, nearly_done, small
 from weft.errors import InputError, WeftError
 from weft.experiments import aheft, aheft_work
 from weft.experiments.aheft import SAMPLE, units
-from weft.experiments.aheft_checkpoint import Checkpoint
 from weft.experiments.aheft_runs import Columns
+from weft.experiments.checkpoint import Checkpoint
 
 SMALL = small()
 

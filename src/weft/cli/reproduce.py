@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.reproduce_aheft import reproduce_aheft
+from weft.cli.reproduce_gtp import reproduce_gtp
 from weft.cli.reproduce_output import print_table, print_verdicts, progress_bar
 from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from weft.experiments.selective_tables import Tables
 
-PAPERS = ("selective", "aheft")
+PAPERS = ("selective", "aheft", "gtp")
 
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(help="The paper: `selective` or `aheft`.", metavar="PAPER")
+        str, typer.Argument(help="The paper: `selective`, `aheft` or `gtp`.", metavar="PAPER")
     ],
     full: Annotated[
         bool, typer.Option("--full", help="As many DAGs as the paper: minutes, or an hour.")
@@ -38,30 +39,47 @@ def reproduce(
         str | None,
         typer.Option(help="`aheft` on a Dask cluster: dask://host:port.", metavar="WHERE"),
     ] = None,
+    stg: Annotated[
+        Path | None,
+        typer.Option(help="`gtp` with the shapes of the .stg files in this folder.", metavar="DIR"),
+    ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="`aheft`: begin anew, not where a call was stopped.")
+        bool,
+        typer.Option("--fresh", help="`aheft`, `gtp`: begin anew, not where a call was stopped."),
     ] = False,
 ) -> None:
     """Repeat a paper's experiments: tables, plots, and a verdict on each of its claims.
 
-    `aheft` keeps what is done in its folder: a call that was stopped is gone on with by the same
-    command.
+    `aheft` and `gtp` keep what is done in their folder: a call that was stopped is gone on with
+    by the same command.
 
     Example: `weft reproduce selective --full --out results/selective`
     """
     if paper not in PAPERS:
         raise InputError(unknown_name("paper", paper, PAPERS))
     folder = out or Path("results") / paper
+    _check_options(paper, on, stg, fresh)
     if paper == "aheft":
         reproduce_aheft(full, folder, jobs, seed, on, fresh)
         return
-    if on is not None or fresh:
-        raise InputError("--on and --fresh are for `aheft` only")
+    if paper == "gtp":
+        reproduce_gtp(full, folder, jobs, seed, stg, fresh)
+        return
     try:
         _selective(full, folder, jobs, seed)
     except KeyboardInterrupt:
         print("weft: stopped; nothing was written", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+def _check_options(paper: str, on: str | None, stg: Path | None, fresh: bool) -> None:
+    """Not every paper has every option."""
+    if on is not None and paper != "aheft":
+        raise InputError("--on is for `aheft` only")
+    if stg is not None and paper != "gtp":
+        raise InputError("--stg is for `gtp` only")
+    if fresh and paper == "selective":
+        raise InputError("--fresh is for `aheft` and `gtp` only")
 
 
 def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from weft.cli.reproduce_output import print_table, print_verdicts, progress_bar
+from weft.cli.reproduce_output import (
+    going_on,
+    print_table,
+    print_verdicts,
+    progress_bar,
+    resumable,
+)
 
 if TYPE_CHECKING:
     from weft.experiments.aheft import Settings
-    from weft.experiments.aheft_checkpoint import Checkpoint
     from weft.experiments.aheft_tables import Tables
+    from weft.experiments.checkpoint import Checkpoint
 
 CHECKPOINT = "units.log"
 
@@ -24,7 +27,7 @@ def reproduce_aheft(
 ) -> None:
     """Run what is not done yet, then write everything."""
     from weft.experiments import aheft, aheft_work, report_files, workers
-    from weft.experiments.aheft_checkpoint import Checkpoint
+    from weft.experiments.checkpoint import Checkpoint
 
     settings = replace(aheft.PAPER if full else aheft.SAMPLE, seed=seed)
     processes = jobs or workers.cores()
@@ -32,31 +35,12 @@ def reproduce_aheft(
     aheft_work.check_place(on)
     report_files.prepare(out)
     checkpoint = Checkpoint.open(out / CHECKPOINT, settings.described(), fresh)
-    try:
-        _complete(settings, checkpoint, processes, on)
-    except KeyboardInterrupt:
-        done, of = len(checkpoint.done), len(aheft.units(settings))
-        print(
-            f"weft: stopped; {done} of {of} units are done and kept in {checkpoint.path}; "
-            "the same command goes on from there",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
-    finally:
-        checkpoint.close()
+    of = len(aheft.units(settings))
+    with resumable(checkpoint, of), progress_bar("simulating", going_on(checkpoint, of)) as told:
+        aheft_work.complete(settings, checkpoint, processes, on, told)
     _finish(
         out, settings, checkpoint, command, "a Dask cluster" if on else f"{processes} processes"
     )
-
-
-def _complete(settings: Settings, checkpoint: Checkpoint, processes: int, on: str | None) -> None:
-    from weft.experiments import aheft, aheft_work
-
-    kept, of = len(checkpoint.done), len(aheft.units(settings))
-    if kept:
-        print(f"weft: going on: {kept} of {of} units are done already", file=sys.stderr)
-    with progress_bar("simulating", kept / of) as progress:
-        aheft_work.complete(settings, checkpoint, processes, on, progress)
 
 
 def _finish(

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
+    from weft.experiments.checkpoint import Checkpoint
     from weft.experiments.selective_claims import Verdict
 
 EVERY = 60.0  # seconds between two lines of progress where there is no terminal
@@ -37,6 +40,30 @@ def print_verdicts(found: Sequence[Verdict], simulators: Mapping[str, str]) -> N
         where = simulators[verdict.simulator]
         console.print(f"[{colour}]{verdict.word:<7}[/] {verdict.claim} ({where})", soft_wrap=True)
         console.print(f"        [dim]{verdict.figures}[/]", soft_wrap=True)
+
+
+def going_on(checkpoint: Checkpoint, of: int) -> float:
+    """The share of the units that earlier calls have done, which is told."""
+    kept = len(checkpoint.done)
+    if kept:
+        print(f"weft: going on: {kept} of {of} units are done already", file=sys.stderr)
+    return kept / of
+
+
+@contextmanager
+def resumable(checkpoint: Checkpoint, of: int) -> Iterator[None]:
+    """Ctrl-C says how much is kept of so many units; the checkpoint is closed in any case."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(
+            f"weft: stopped; {len(checkpoint.done)} of {of} units are done and kept in "
+            f"{checkpoint.path}; the same command goes on from there",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
+    finally:
+        checkpoint.close()
 
 
 @contextmanager

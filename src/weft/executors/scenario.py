@@ -10,7 +10,7 @@ from typing import Any
 from weft.errors import InputError
 
 # How often each processor and each link changes in the time that the run should take.
-EVENT_RATE = 10.0
+EVENT_RATE = 2.0
 MOST_EVENTS = 200_000  # changes of one scenario; after them everything stays as it is
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +9,10 @@ import numpy as np
 from weft.experiments.aheft_cases import APPLICATIONS, BLAST, KINDS, WIEN2K
 from weft.experiments.aheft_claims import NAMES, PARAMETER_NAMES
 from weft.experiments.aheft_tables import EVENTS, LETTER, Row, Tables
-from weft.experiments.selective_plots import few_colours
+from weft.experiments.plot_panels import figure_of, plain, png_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PANELS = ("ccr", "beta", "size", "pool", "interval", "share")  # (a) to (f)
 # Colours that stay apart for colour-blind readers; marks and dashes for those who print in grey.
@@ -38,7 +34,7 @@ FREE = "no levels|free to new"
 def figure8(measured: Tables) -> bytes:
     """Average makespan of the applications against each of the six parameters, as PNG."""
     title = "Average makespan (1: BLAST, 2: WIEN2K), event by event"
-    with _figure(title, (2, 3), LINES) as (figure, panels, content):
+    with figure_of(title, (2, 3), LINES) as (figure, panels):
         for letter, parameter, axes in zip("abcdef", PANELS, panels.flat, strict=True):
             for number, kind in enumerate((BLAST, WIEN2K), 1):
                 rows = measured.rows(kind, parameter)
@@ -48,14 +44,13 @@ def figure8(measured: Tables) -> bytes:
             axes.set_ylim(bottom=0)
         panels[0, 0].set_ylabel("average makespan", fontsize=9)
         panels[1, 0].set_ylabel("average makespan", fontsize=9)
-        _save(figure, content)
-    return few_colours(content)
+        return png_of(figure)
 
 
 def improvements(measured: Tables) -> bytes:
     """Tables 3, 4, 7 and 8: improvement by job number and CCR, published and ours, as PNG."""
     title = "Improvement of AHEFT over HEFT in %, bars: 95%"
-    with _figure(title, (2, 3), RATES) as (figure, panels, content):
+    with figure_of(title, (2, 3), RATES) as (figure, panels):
         for column, kind in enumerate(KINDS):
             for line, parameter in enumerate(("size", "ccr")):
                 axes = panels[line, column]
@@ -63,8 +58,7 @@ def improvements(measured: Tables) -> bytes:
                 name = "parallelism" if kind in APPLICATIONS else "number of jobs"
                 name = name if parameter == "size" else "CCR"
                 _labelled(axes, f"{NAMES[kind]}: {name}", measured.rows(kind, parameter))
-        _save(figure, content)
-    return few_colours(content)
+        return png_of(figure)
 
 
 def _rates(axes: Axes, measured: Tables, kind: str, parameter: str) -> None:
@@ -89,35 +83,5 @@ def _line(
 
 
 def _labelled(axes: Axes, title: str, rows: list[Row]) -> None:
-    axes.set_title(title, fontsize=10, loc="left")
+    plain(axes, title)
     axes.set_xticks(range(len(rows)), labels=[f"{row.value:g}" for row in rows])
-    axes.tick_params(labelsize=8)
-    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
-@contextmanager
-def _figure(
-    title: str, shape: tuple[int, int], names: dict[str, dict[str, Any]]
-) -> Iterator[tuple[Figure, Any, io.BytesIO]]:
-    """A figure of panels with a title and one legend for all."""
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-    with matplotlib.rc_context({"font.family": ["DejaVu Sans"], "text.usetex": False}):
-        figure = Figure(figsize=(11, 7), facecolor="white")
-        FigureCanvasAgg(figure)
-        panels = figure.subplots(*shape)
-        figure.suptitle(title, x=0.015, y=0.985, ha="left", fontsize=12, fontweight="bold")
-        handles = [Line2D([], [], label=name, **style) for name, style in names.items()]
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.01, 0.955)}
-        figure.legend(handles=handles, ncols=len(names), frameon=False, fontsize=9, **place)
-        yield figure, panels, io.BytesIO()
-
-
-def _save(figure: Figure, content: io.BytesIO) -> None:
-    figure.tight_layout(rect=(0, 0, 1, 0.945))
-    figure.savefig(content, format="png", dpi=100, metadata={"Software": None})

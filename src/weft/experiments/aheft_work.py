@@ -10,8 +10,8 @@ from typing import Any
 from weft.errors import InputError, WeftError
 from weft.experiments import aheft, workers
 from weft.experiments.aheft import Settings
-from weft.experiments.aheft_checkpoint import Checkpoint
 from weft.experiments.aheft_runs import Columns, warm_up
+from weft.experiments.checkpoint import Checkpoint
 
 Done = tuple[int, Columns, float]  # the number of a unit, its figures, processor seconds
 

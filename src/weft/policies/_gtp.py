@@ -32,7 +32,7 @@ class Period(str):
         return share if share > 0 else math.inf
 
 
-DEFAULT = Period("5%")
+DEFAULT = Period("5%")  # shorter ones gain next to nothing more (docs/results/gtp)
 
 
 @dataclass(frozen=True)
