@@ -94,8 +94,8 @@ class Planning:
             number[self.usable] = np.arange(len(self.usable))
             movable[attempts.task] = False
             if self.freedom == Freedom.RESTART:  # where nothing new starts, let it end
-                movable[attempts.task] = np.isnan(attempts.finish) & (
-                    number[attempts.processor] >= 0
+                movable[attempts.task] = (
+                    np.isnan(attempts.finish) & (situation.usable()[attempts.processor])
                 )
             settled_on[attempts.task] = number[attempts.processor]
             source_host[attempts.task] = host[attempts.processor]

@@ -124,7 +124,7 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
     they stayed: what they then take with them is made good.
     """
     assert coordinator.policy is not None
-    situation, freedom = coordinator.situation(), coordinator.policy.freedom
+    situation, freedom = coordinator.situation(), coordinator.freedom
     try:
         return planner.plan(situation, freedom)
     except PlanningError:

@@ -50,12 +50,13 @@ def kill_some(place: Place, driver: subprocess.Popen[str], kills: int, seed: int
     return killed
 
 
+@pytest.mark.parametrize("strategy", ["slack", "gtp/c/r"])
 @pytest.mark.parametrize("seed", repetitions(few=1, share=0.2))
-def test_function_workers(place: Place, seed: int) -> None:
+def test_function_workers(place: Place, seed: int, strategy: str) -> None:
     """It is no fault of the task, so no retry is needed; three may even hit the same one."""
     work = sums(80, seed)
     place.environment["WEFT_CHAOS_PAUSE"] = "0.02"
-    driver = place.begin(sys.executable, SCRIPT, "slack", rows(work))
+    driver = place.begin(sys.executable, SCRIPT, strategy, rows(work))
     assert kill_some(place, driver, Tolerance().losses, seed) >= 2
     code, output = ended(driver)
     assert code == 0, output

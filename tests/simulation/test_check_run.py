@@ -168,6 +168,7 @@ BROKEN: dict[str, tuple[Callable[[Run], Run], str]] = {
 def _again(run: Run, sent: float) -> Run:
     t = run.transfers
     more = {"item": 0, "source": 0, "target": 1, "sent": sent, "arrival": sent + 7.0}
+    more["forgotten"] = np.inf
     columns = {name: np.insert(getattr(t, name), 1, value) for name, value in more.items()}
     return replace(run, transfers=replace(t, **columns))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
@@ -85,6 +85,7 @@ def test_a_join_is_not_a_start_that_was_asked_about() -> None:
 
 @pytest.mark.parametrize("spec", ["slack", "spare"])
 @given(seed=st.integers(0, 10**6))
+@settings(deadline=None)  # a machine that is busy is slow
 def test_exact_estimates_are_never_asked_about(spec: str, seed: int) -> None:
     workflow, platform = random_instance(np.random.default_rng(seed), changes=False)
     case = Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost))

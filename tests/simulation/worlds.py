@@ -39,8 +39,33 @@ class Checked:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         schedule = self.planner.plan(situation, freedom)
         if np.isfinite(situation.expected_finish()).all():  # else some are never expected to end
-            check_schedule(schedule, situation)
+            check_schedule(schedule, situation, freedom)
         return schedule
+
+
+class Scattered:
+    """A planner that puts tasks anywhere, so that much is moved; only the order makes sense."""
+
+    name: ClassVar[str] = "scattered"
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        workflow, a = situation.workflow, situation.attempts
+        processor = self.rng.choice(np.flatnonzero(situation.usable()), workflow.n_tasks)
+        start = situation.now + workflow.position.astype(np.float64)
+        finish = start + 0.5
+        kept = ~np.isnan(a.finish)
+        if freedom != Freedom.RESTART:
+            kept[:] = True
+        kept |= self.rng.random(len(kept)) < 0.6
+        kept |= processor[a.task] == a.processor  # it may go on there
+        kept |= ~situation.usable()[a.processor]  # where nothing new starts, let it end
+        tasks = a.task[kept]
+        processor[tasks], start[tasks] = a.processor[kept], a.start[kept]
+        finish[tasks] = situation.expected_finish()[kept]
+        return Schedule(self.name, workflow, situation.platform, processor, start, finish)
 
 
 @dataclass(frozen=True)
@@ -160,5 +185,6 @@ def specs(planners: list[str]) -> list[str]:
         if isinstance(policy, Order) or not hasattr(policy, "planner"):
             result.append(name)
         else:
-            result += [f"{name}[planner={planner}]" for planner in planners]
+            own = ["gtp"] if policy.planner == "gtp" else []  # the only one that moves what runs
+            result += [f"{name}[planner={planner}]" for planner in own + planners]
     return result

@@ -8,6 +8,7 @@ from .board import Board, Placement
 from .cpop import cpop
 from .dls import dls
 from .fcp import fcp
+from .gtp import gtp
 from .hbmct import hbmct
 from .heft import heft
 from .lmt import lmt
@@ -21,6 +22,7 @@ TWINS: dict[str, Callable[[Situation], dict[int, Placement]]] = {
     "peft": peft,
     "dls": dls,
     "fcp": fcp,
+    "gtp": gtp,
     "lmt": lmt,
     "hbmct": hbmct,
     "min-min": min_min,
@@ -34,6 +36,7 @@ __all__ = [
     "cpop",
     "dls",
     "fcp",
+    "gtp",
     "hbmct",
     "heft",
     "lmt",

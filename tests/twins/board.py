@@ -24,7 +24,7 @@ class Board:
         self.leaves: list[float] = platform.leaves.tolist()
         self.startup: list[list[float]] = platform.startup.tolist()
         self.time_per_unit: list[list[float]] = platform.time_per_unit.tolist()
-        here = platform.present(situation.now).tolist()
+        here = situation.usable().tolist()
         self.usable = [p for p in range(platform.n_processors) if here[p]]
 
         self.inputs: list[list[tuple[int, int]]] = [[] for _ in range(workflow.n_tasks)]

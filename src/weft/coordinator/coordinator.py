@@ -117,6 +117,13 @@ class Coordinator:
         return bool(self.board.counts[b.HELD_BACK]) and not (self.board.running >= 0).any()
 
     @property
+    def freedom(self) -> Freedom:
+        """What a new plan may move: while the run is held back, what runs is to end."""
+        if self.policy is None or self.board.counts[b.HELD_BACK]:
+            return Freedom.NOT_STARTED
+        return self.policy.freedom
+
+    @property
     def now(self) -> float:
         """The time of the last event."""
         return float(self.board.clock[0])
@@ -264,7 +271,7 @@ class Coordinator:
 
     def _anything_to_plan(self) -> bool:
         """Whether a new plan could move any task."""
-        moves_running = self.policy is not None and self.policy.freedom == Freedom.RESTART
+        moves_running = self.policy is not None and self.freedom == Freedom.RESTART
         running = moves_running and bool((self.board.running >= 0).any())
         return running or bool(waiting(self.board).any())
 

@@ -6,6 +6,7 @@ when it is gone.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -22,6 +23,7 @@ from weft.model.platform import Link, Platform, Processor
 
 LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s
 SHARED = "shared"
+_DISMISSED_IN = 5.0  # seconds until a worker that does not answer is left alone
 Worker = tuple[Any, int, str]  # name, threads, host
 
 
@@ -203,7 +205,7 @@ class Cluster:
             with contextlib.suppress(Exception):  # the scheduler may die at this moment, too
                 if self._amm:
                     client.amm.start()
-                client.unregister_worker_plugin(self.name)
+                client.sync(self._dismiss_reporters)
                 client.unregister_scheduler_plugin(self.name)
                 client.unsubscribe_topic(self.name)
                 if self._others is not None:
@@ -212,6 +214,12 @@ class Cluster:
                     client.unsubscribe_topic("all")
         if self.owned:
             client.close(timeout=5)
+
+    async def _dismiss_reporters(self) -> None:
+        """A worker that stands still does so later: nobody waits for it."""
+        with contextlib.suppress(TimeoutError):
+            dismissed = self.client.unregister_worker_plugin(self.name)
+            await asyncio.wait_for(dismissed, _DISMISSED_IN)
 
 
 def connect(address: str, timeout: float) -> Any:

@@ -25,7 +25,9 @@ class Items:
         self.results: dict[int, Result] = {}
         self.claims: dict[int, set[int]] = {}  # the hosts where the run believes a result to be
         self.done: set[int] = set()
+        self._made: set[int] = set()  # even if it has begun again since
         self._unread = [len(readers) for readers in jobs.readers]
+        self._may_read: dict[int, set[int]] = {}  # what was made again: who may want it again
         self._task_of: dict[str, int] = {}
         self.unneeded: list[Any] = []  # futures to let go of, all in one message
 
@@ -46,8 +48,10 @@ class Items:
         """A task has ended well: its inputs may have had their last reader."""
         self.forget(task)
         self.claims[task] = {host}
-        if self._is_wanted(task) or (task in self.done and not self._is_elsewhere(task)):
-            # made again: whoever needs it will start again, too
+        if task in self._made:  # whoever needs it will start again, and only the run knows who
+            self._may_read[task] = set(self.jobs.readers[task])
+        self._made.add(task)
+        if self._is_wanted(task):
             self.results[task] = result
             self._task_of[result.key] = task
         else:
@@ -57,11 +61,14 @@ class Items:
         self.done.add(task)
         for producer in self.jobs.inputs[task]:
             self._unread[producer] -= 1
+            self._may_read.get(producer, set()).discard(task)
             if not self._is_wanted(producer):
                 self._let_go(producer)
 
     def _is_wanted(self, task: int) -> bool:
-        return not self._is_elsewhere(task) and (self._unread[task] > 0 or self.keep_results)
+        if self._is_elsewhere(task):
+            return False
+        return self._unread[task] > 0 or bool(self._may_read.get(task)) or self.keep_results
 
     def _is_elsewhere(self, task: int) -> bool:
         """Whether the result need not be in memory: it is on disk."""

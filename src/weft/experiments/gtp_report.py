@@ -111,10 +111,10 @@ def _verdicts(measured: Tables) -> str:
     rows = [[v.claim, f"**{v.word}**", v.figures] for v in verdicts(measured)]
     return (
         table(["claim", "verdict", "figures"], rows)
-        + "\n\nA strategy is better, or a gain grows, where the 95% interval says so. That it loses "
-        "only with few tasks or low variability holds if it is ahead on average in nine of ten of "
-        "the other cells: a threshold chosen after a look at some, on which the verdict about GTP "
-        "hangs."
+        + "\n\nA strategy is better, or a gain grows, where the 95% interval says so. That it "
+        "loses only with few tasks or low variability holds if it is ahead on average in nine of "
+        "ten of the other cells: a threshold chosen after a look at some, on which the verdict "
+        "about GTP hangs."
     )
 
 

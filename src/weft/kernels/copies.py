@@ -10,6 +10,7 @@ from weft.kernels.board import (
     DONE,
     DROP,
     HERE,
+    MOVING,
     N_COMMANDS,
     N_TRANSFERS,
     NEVER,
@@ -76,12 +77,12 @@ def sending_time(board: Board, item: int, source: int, there: int) -> float:
     return float(board.startup[link] + board.item_size[item] * board.per_unit[link] / rate)
 
 
-def can_have(board: Board, item: int, consumer: int) -> bool:
-    """Whether a waiting task can get an item that is made.
+def can_have(board: Board, item: int, consumer: int, anywhere: bool) -> bool:
+    """Whether a waiting task can get an item that is made: from anywhere, or as copies are reused.
 
-    Where copies are not reused, only from its producer's host, if it has not come whole yet.
+    Where they are not, only from its producer's host, if it has not come whole yet.
     """
-    if board.reuse != NEVER:
+    if anywhere or board.reuse != NEVER:
         return holder(board, item) >= 0
     if at_home(board, item):
         return True
@@ -112,7 +113,10 @@ def leave_behind(board: Board) -> None:
         item, there = board.transfer_item[transfer], board.transfer_to[transfer]
         where = item * board.n_hosts + there
         gone = board.transfer_forgotten[transfer] < np.inf or board.held[where] == ABSENT
-        if gone or board.transfer_arrival[transfer] == np.inf or there == home_of(board, item):
+        gone |= board.transfer_arrival[transfer] == np.inf
+        # it may have come, been lost, and be on its way again
+        again = board.held[where] == MOVING and not np.isnan(board.transfer_arrival[transfer])
+        if gone or again or there == home_of(board, item):
             continue
         if board.status[board.item_producer[item]] != DONE or not at_home(board, item):
             continue

@@ -55,14 +55,15 @@ def cut(board: Board, transfer: int) -> None:
     command(board, DROP, transfer)
 
 
-def rewind_lost(board: Board) -> None:
+def rewind_lost(board: Board, anywhere: bool) -> None:
     """What unfinished work needs and cannot have any more is computed again, transitively.
 
-    In reverse topological order (Hernandez, Cole: section 5; weft.rewind_set on plain data).
+    In reverse topological order (Hernandez, Cole: section 5; weft.rewind_set on plain data). With
+    `anywhere` any copy will do.
     """
     for k in range(board.n_tasks - 1, -1, -1):
         task = board.order[k]
-        if board.status[task] == DONE and result_lost(board, task):
+        if board.status[task] == DONE and result_lost(board, task, anywhere):
             rewind(board, task)
 
 
@@ -75,13 +76,14 @@ def rewind(board: Board, task: int) -> None:
     board.counts[N_REWOUND] += 1
 
 
-def result_lost(board: Board, task: int) -> bool:
+def result_lost(board: Board, task: int, anywhere: bool) -> bool:
     """Whether a waiting task needs an output of the task and cannot have it any more."""
     for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
         item = board.out_item[o]
         for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
             consumer = board.use_task[u]
-            if board.status[consumer] == WAITING and not can_have(board, item, consumer):
+            waits = board.status[consumer] == WAITING
+            if waits and not can_have(board, item, consumer, anywhere):
                 return True
     return False
 

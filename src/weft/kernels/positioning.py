@@ -30,6 +30,7 @@ def position(
     source_host = problem.source_host.copy()
     ready_at = problem.ready_at.copy()
     free = problem.free_from.copy()
+    counted_on = np.zeros(problem.n_processors, dtype=np.bool_)
     arrival = np.zeros(problem.n_hosts)
     for k in range(len(order)):
         task = order[k]
@@ -38,8 +39,8 @@ def position(
         if best < 0:
             break
         stays = best == runs_on[task]
-        if runs_on[task] >= 0 and not stays:
-            leave(problem, runs_on[task], free)
+        if runs_on[task] >= 0 and not stays and not counted_on[runs_on[task]]:
+            free[runs_on[task]] = problem.now
         processor[task] = best
         start[task] = begins
         finish[task] = ends
@@ -47,6 +48,7 @@ def position(
         ready_at[task] = ends
         if not stays:  # what stays has its processor already
             free[best] = ends
+            counted_on[best] = True
     return processor, start, finish
 
 
@@ -54,19 +56,15 @@ def earliest_finish(
     problem: Problem, task: int, here: int, free: FloatArray, arrival: FloatArray
 ) -> tuple[int, float, float]:
     """The processor on which a task finishes earliest, the first of equals; it rather stays."""
-    best, begins, ends = -1, 0.0, np.inf
-    if here >= 0:
-        best, begins, ends = here, problem.now, problem.free_from[here]
+    best, begins, ends = here, problem.now, np.inf
+    if here >= 0 and problem.free_from[here] <= problem.until[here]:
+        ends = problem.free_from[here]
     row = task * problem.n_processors
     for p in range(problem.n_processors):
         starts = max(free[p], arrival[problem.host[p]])
         done = starts + problem.cost[row + p]
         if p != here and done < ends and done <= problem.until[p]:
             best, begins, ends = p, starts, done
+    if best == here and here >= 0:
+        ends = problem.free_from[here]
     return best, begins, ends
-
-
-def leave(problem: Problem, p: int, free: FloatArray) -> None:
-    """What ran on a processor moves away: it is free, unless another task counts on its end."""
-    if free[p] == problem.free_from[p]:
-        free[p] = problem.now

@@ -134,7 +134,6 @@ def go_on(board: Board) -> int:
     """Start whatever can start; a task that wants to start late (or -1)."""
     if board.just_in_time:
         hand_out(board)
-        return -1
     return dispatch_all(board)
 
 
@@ -338,7 +337,7 @@ def item_lost(board: Board, item: int, host: int) -> None:
 
 def make_good(board: Board) -> None:
     """Rewind what is lost, and send again what was cut from where there is a copy."""
-    rewind_lost(board)
+    rewind_lost(board, False)
     give_up_hopeless(board)
     for k in range(board.n_tasks):
         task = board.order[k]
@@ -370,7 +369,8 @@ def install_plan(
         if board.on[task] != on[task] and is_placed(board, task):
             board.counts[N_MIGRATED] += 1
     if migrated:
-        rewind_lost(board)  # an input may have been lost while it ran: the plan knows nothing of it
+        # an input may have been lost while it ran; the plan counts on any copy
+        rewind_lost(board, True)
     for k in range(board.n_tasks):
         task = board.order[k]
         if board.status[task] == WAITING:

@@ -6,9 +6,10 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.model.estimates import Estimates
+from weft.model.record import Run
 from weft.model.run_facts import CANCELLED, FAILED, REWOUND, TOLERANCE, Facts, Indices, Log
 from weft.model.schedule import Schedule
-from weft.model.situation import STANDS_STILL
+from weft.model.situation import LEFT_THERE, STANDS_STILL
 
 
 class Following:
@@ -179,9 +180,11 @@ class Following:
         if self.run.lessons:
             works += [cost[tasks, p] for cost in self._costs(now)]
         for before in (False, True):  # a change of speed just then may have been known or not
-            rate = np.maximum(trace.at(p, moment, before), STANDS_STILL)
+            actual = trace.at(p, moment, before)
+            rate = np.maximum(actual, STANDS_STILL)
             for work in works:
-                left = np.maximum(0.0, work - done)
+                overdue = np.where(actual < STANDS_STILL, LEFT_THERE * work, 0.0)
+                left = np.where(work > done, work - done, overdue)
                 expected |= (np.abs((planned - now) * rate - left) <= self.slop) & (planned >= now)
         right: BoolArray = known | (expected & (a.finish[k] >= now))
         return right
@@ -199,3 +202,34 @@ class Following:
             f"estimated: {plan.finish[t] - plan.start[t]:g}"
             for t in tasks[off]
         ]
+
+
+def stopped_by_plans(f: Facts) -> list[str]:
+    """Only a new plan stops what runs, and leaves behind what was sent."""
+    a, t, times = f.run.attempts, f.run.transfers, f.run.plan_times
+    stopped = (a.end == CANCELLED) & ~np.isin(a.finish, times)
+    left = np.isfinite(t.forgotten) & ~np.isin(t.forgotten, times)
+    return [
+        f"task {f.task(k)} is cancelled at {a.finish[k]:g}, when there is no new plan"
+        for k in np.flatnonzero(stopped)
+    ] + [
+        f"{f.move(k)} is forgotten at {t.forgotten[k]:g}, when there is no new plan"
+        for k in np.flatnonzero(left)
+    ]
+
+
+def evaluations(run: Run) -> list[str]:
+    """Asked in order; what was taken is what was followed."""
+    times = [e.time for e in run.evaluations]
+    violations = []
+    if times != sorted(times):
+        violations.append("the evaluations are not in the order of time")
+    if len(run.plans) != len(run.plan_times) or list(run.plan_times) != sorted(run.plan_times):
+        violations.append("the plans are not in the order of time")
+    if run.considered < run.replans:
+        violations.append(f"{run.replans} plans taken, of {run.considered} considered")
+    taken = [(e.time, e.makespan) for e in run.evaluations if e.taken]
+    followed = [(t, p.makespan) for t, p in zip(run.plan_times, run.plans, strict=False)]
+    if run.plans and taken != followed[1:]:
+        violations.append("the plans followed are not those that were taken")
+    return violations

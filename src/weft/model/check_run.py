@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray
 from weft.errors import WeftError
-from weft.model.check_plans import Following
+from weft.model.check_plans import Following, evaluations, stopped_by_plans
 from weft.model.estimates import Estimates
 from weft.model.events import EventKind
 from weft.model.record import ENDS, Run
@@ -44,7 +44,7 @@ def check_run(run: Run, estimates: Estimates | None = None) -> None:
         facts = Facts(run)
         for rule in (_attempts, _presence, _drained, _work, _inputs, _sources, _arrivals, _moves):
             violations += rule(facts)
-        violations += _evaluations(run)
+        violations += stopped_by_plans(facts) + evaluations(run)
         if run.plans and len(run.attempts.task) and not violations:
             violations += Following(facts, estimates).check()
     if violations:
@@ -68,6 +68,7 @@ def _shape(run: Run) -> list[str]:
     odd |= (np.minimum(t.source, t.target) < 0) | (np.maximum(t.source, t.target) >= pf.n_hosts)
     odd |= ~(np.isfinite(t.sent) & (t.sent >= 0)) | (t.arrival < t.sent)
     odd |= np.diff(t.sent, prepend=0.0) < 0
+    odd |= ~(t.forgotten >= t.sent) | (np.isfinite(t.arrival) & (t.forgotten < t.arrival))
     violations += [
         f"transfer {k} (of item {_item(run, int(t.item[k]))}) is out of order or has no meaning"
         for k in np.flatnonzero(odd)
@@ -287,20 +288,3 @@ def _moves(f: Facts) -> list[str]:
         f"{f.move(k)} is sent at {t.sent[k]:g}, but is there since {gained[k]:g}"
         for k in np.flatnonzero(needless)
     ]
-
-
-def _evaluations(run: Run) -> list[str]:
-    """Asked in order; what was taken is what was followed."""
-    times = [e.time for e in run.evaluations]
-    violations = []
-    if times != sorted(times):
-        violations.append("the evaluations are not in the order of time")
-    if len(run.plans) != len(run.plan_times) or list(run.plan_times) != sorted(run.plan_times):
-        violations.append("the plans are not in the order of time")
-    if run.considered < run.replans:
-        violations.append(f"{run.replans} plans taken, of {run.considered} considered")
-    taken = [(e.time, e.makespan) for e in run.evaluations if e.taken]
-    followed = [(t, p.makespan) for t, p in zip(run.plan_times, run.plans, strict=False)]
-    if run.plans and taken != followed[1:]:
-        violations.append("the plans followed are not those that were taken")
-    return violations

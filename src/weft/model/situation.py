@@ -15,6 +15,9 @@ from weft.model.workflow import Workflow
 
 # What stands still is expected to go on at this share of its speed: far off, but not for ever.
 STANDS_STILL = 0.01
+# Of a task that is overdue where all stands still, this share is expected to be left: it may have
+# stood still before that was noticed.
+LEFT_THERE = 0.1
 
 
 class Freedom(Enum):
@@ -151,11 +154,13 @@ class Situation:
         a = self.attempts
         assert a.worked is not None
         assert a.since is not None
-        left, since = self.estimates.cost[a.task, a.processor] - a.worked, a.since
+        cost = self.estimates.cost[a.task, a.processor]
+        left, since = cost - a.worked, a.since
         if self.availability is not None:
             rate = self.availability[a.processor]
             still = rate < STANDS_STILL
-            left = np.where(still, left - (self.now - since) * rate, left)
+            there = left - (self.now - since) * rate
+            left = np.where(still, np.where(there > 0, there, LEFT_THERE * cost), left)
             since = np.where(still, self.now, since)
             left = left / np.maximum(rate, STANDS_STILL)
         expected = np.maximum(self.now, since + np.maximum(0.0, left))

@@ -10,7 +10,9 @@ import numpy as np
 
 from weft.contracts import TAKEN, Notice, Verdict, Watch
 from weft.model import Freedom, Reuse, Schedule, Situation
-from weft.model.events import Event
+from weft.model.events import Event, EventKind
+
+WAKING = (EventKind.WAKE, EventKind.JOINED, EventKind.GONE, EventKind.LEAVING)
 
 
 class Period(str):
@@ -54,8 +56,8 @@ class GlobalPositioning:
         return Watch(never, period=self.period.seconds(plan.makespan))
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
-        """At rescheduling points, and when machines or data change; new estimates can wait."""
-        return isinstance(notice.event, Event)
+        """At rescheduling points, and when machines come or go; all else can wait."""
+        return isinstance(notice.event, Event) and notice.event.kind in WAKING
 
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """Always."""

@@ -1,0 +1,172 @@
+"""What a run rewinds after a loss is what the rule on plain data says, and no more than it must."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from simulation.worlds import Checked
+from weft import registry
+from weft.coordinator import Coordinator
+from weft.executors.reality import Reality
+from weft.executors.simulated import SimulatedExecutor
+from weft.kernels import board as b
+from weft.kernels.board import Board
+from weft.model import Estimates, Item, Link, Platform, Processor, Tolerance, Workflow
+from weft.model.events import Event, EventKind
+from weft.wiring import Progress
+
+STRATEGIES = ["gtp", "gtp/c", "gtp/r", "gtp/c/r"]
+PATIENT = Tolerance(losses=99)
+KINDS = ("losses", "rewound", "cut", "later")
+Place = tuple[
+    int, int
+]  # a processor, and how often it has been lost before: its data are gone then
+
+
+def workflow(rng: np.random.Generator, n: int) -> Workflow:
+    """Every item has one reader, as in the paper."""
+    items = [
+        Item(float(rng.uniform(0.1, 4)), i, [j])
+        for j in range(1, n)
+        for i in rng.permutation(j)[: int(rng.integers(1, 4))].tolist()
+    ]
+    names = [f"t{i}" for i in range(n)]
+    return Workflow.from_items("w", names, rng.uniform(1, 9, n), items)
+
+
+def world(rng: np.random.Generator, wf: Workflow, pf: Platform, returns: bool) -> Reality:
+    """Speeds vary, and one processor after the other is lost, until one is left."""
+    cost, length = Estimates.declared(wf, pf).cost, float(wf.base_cost.sum())
+    changes = [
+        Event(EventKind.AVAILABILITY, int(p), float(t), float(rng.uniform(0.2, 1)))
+        for p in range(pf.n_processors)
+        for t in rng.uniform(0, length, 4)
+    ]
+    dying = rng.permutation(pf.n_processors)[: int(rng.integers(1, pf.n_processors))]
+    for p in dying.tolist():
+        at = float(rng.uniform(0, length / 2))
+        changes.append(Event(EventKind.GONE, p, at))
+        if returns:
+            changes.append(Event(EventKind.JOINED, p, at + length / 9))
+            changes.append(Event(EventKind.GONE, p, at + length / 4))
+    return Reality(cost * rng.uniform(0.5, 1.5, cost.shape), changes)
+
+
+def copying(spec: str) -> bool:
+    """Whether copies are reused."""
+    return "c" in spec.partition("[")[0].split("/")
+
+
+class State:
+    """A board as the arguments of `rewind_set`."""
+
+    def __init__(self, board: Board, wf: Workflow, lives: list[int]) -> None:
+        self.items, producers, consumers = (c.tolist() for c in wf.dependencies())
+        self.edges = list(zip(producers, consumers, strict=True))
+        self.lives, self.board = lives, board
+        self.done = np.flatnonzero(board.status == b.DONE).tolist()
+        self.place: dict[int, Place | None] = {}
+        for task in range(board.n_tasks):
+            p = int(board.on[task])
+            self.place[task] = None if p < 0 else (p, lives[p])
+
+    def arguments(self, dead: set[Place]) -> tuple[Any, ...]:
+        board, transferred, copies = self.board, [], dict[tuple[int, int], list[Place]]()
+        for item, (i, j) in zip(self.items, self.edges, strict=True):
+            held = board.held[item * board.n_hosts : (item + 1) * board.n_hosts]
+            hosts = np.flatnonzero(held == b.HERE).tolist()
+            here = self.place[j]
+            if here is not None and here[0] in hosts and j not in self.done:
+                transferred.append((i, j))
+            copies[i, j] = [(h, self.lives[h]) for h in hosts]
+        return self.edges, self.place, self.done, transferred, copies, dead
+
+
+def compared(seed: int, spec: str, returns: bool) -> dict[str, int]:
+    """A run in which every loss is compared with the rule; what happened."""
+    rng = np.random.default_rng(seed)
+    wf = workflow(rng, int(rng.integers(4, 14)))
+    pf = Platform.build([Processor(f"p{i}") for i in range(int(rng.integers(2, 5)))], Link(1.0))
+    executor = SimulatedExecutor(wf, pf, world(rng, wf, pf, returns))
+    policy, planner = registry.strategy(spec)
+    assert planner is not None
+    coordinator = Coordinator(wf, pf, Estimates.declared(wf, pf), policy, PATIENT)
+    progress = Progress(coordinator, Checked(planner))
+    commands = progress.settled(coordinator.begin())
+    # a copy is named by the processor and its life, and so is where a task was done
+    lives, homes, seen = [0] * pf.n_processors, dict[int, Place](), dict.fromkeys(KINDS, 0)
+    while True:
+        for command in commands:
+            executor.perform(command)
+        if coordinator.done:
+            return seen
+        event = executor.next_event()
+        assert event is not None
+        board = coordinator.board
+        if event.kind == EventKind.GONE:
+            state = State(board, wf, lives)
+            state.place.update({t: homes[t] for t in state.done})
+            dead = {(p, k) for p in range(pf.n_processors) for k in range(lives[p])}
+            dead.add((event.which, lives[event.which]))
+            arguments = state.arguments(dead)
+            edges, place, done, arrived, copies, _ = arguments
+            expected = weft.rewind_set(edges, place, done, arrived, copies, dead, copying(spec))
+            before = board.status.copy()
+            lives[event.which] += 1
+        commands = coordinator.handle(event)
+        n_done = coordinator.n_done
+        if event.kind == EventKind.GONE:
+            board = coordinator.board
+            rewound = set(np.flatnonzero((before == b.DONE) & (board.status != b.DONE)).tolist())
+            cut = {t for t in expected if t not in state.done}
+            assert rewound | cut == set(expected)
+            assert all(state.place[t] == (event.which, lives[event.which] - 1) for t in cut)
+            seen["losses"] += 1
+            seen["rewound"] += len(rewound)
+            seen["cut"] += len(cut)
+            if len(rewound) < 7:
+                minimal(arguments, spec, rewound, cut)
+        if event.kind == EventKind.TASK_FINISHED:
+            p = int(board.attempt_on[event.which])
+            homes[int(board.attempt_task[event.which])] = (p, lives[p])
+        commands = progress.settled(commands)
+        seen["later"] += n_done - coordinator.n_done  # by a plan that moves what had its inputs
+
+
+def minimal(arguments: tuple[Any, ...], spec: str, rewound: set[int], cut: set[int]) -> None:
+    """No smaller part of what was rewound would do."""
+    edges, place, done, transferred, copies, dead = arguments
+    reuse = copying(spec)
+
+    def enough(chosen: set[int]) -> bool:
+        again = chosen | cut
+        for i, j in edges:
+            if i in again or i not in done or (j in done and j not in again):
+                continue  # it is made anew, was never made, or nobody needs it
+            alive = place[i] not in dead
+            spared = reuse and any(p not in dead for p in copies[i, j])
+            arrived = (i, j) in transferred and j not in again
+            if not (alive or spared or arrived):
+                return False
+        return True
+
+    smaller = chain.from_iterable(combinations(rewound, k) for k in range(len(rewound)))
+    assert enough(rewound)
+    assert not any(enough(set(chosen)) for chosen in smaller)
+
+
+@pytest.mark.parametrize("returns", [False, True])
+@pytest.mark.parametrize("spec", STRATEGIES)
+def test_as_the_rule_says(spec: str, returns: bool) -> None:
+    total = dict.fromkeys(KINDS, 0)
+    for seed in range(40):
+        for kind, number in compared(seed, f"{spec}[period=3]", returns).items():
+            total[kind] += number
+    assert total["losses"] > 40
+    assert total["cut"] > 100
+    assert total["rewound"] > 20
