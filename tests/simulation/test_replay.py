@@ -45,7 +45,7 @@ def _follow(coordinator: Coordinator, planner: Any, commands: list[Command]) -> 
         command = commands.pop(0)
         said.append(str(command))
         if isinstance(command, Replan):
-            plan = planner.plan(coordinator.situation())
+            plan = planner.plan(coordinator.situation(), coordinator.freedom)
             commands += coordinator.handle(NewPlan(command.time, command.version, plan))
     return "; ".join(said)
 

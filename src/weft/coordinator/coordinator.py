@@ -19,11 +19,13 @@ from weft.coordinator.boards import (
     waiting,
 )
 from weft.coordinator.check_board import check_board
-from weft.errors import WeftError
+from weft.coordinator.legality import IllegalEventError, check_event
+from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.just_in_time import stand_in_line
-from weft.kernels.rules import apply_event, dispatch_all, hand_out, install_plan, set_alarm
+from weft.kernels.plans import install_plan, set_alarm
+from weft.kernels.rules import apply_event, dispatch_all, hand_out
 from weft.model import (
     Estimates,
     Evaluation,
@@ -55,10 +57,6 @@ from weft.model.events import (
 LEFT_OVER = "tasks that lost their inputs on the way"
 CAN_WAIT = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY, EventKind.WAKE)  # no machine changed
 MOST_AHEAD = 256  # tasks that an executor is told of in advance, per processor
-
-
-class IllegalEventError(WeftError):
-    """An event that cannot have happened in this state; the state is as it was."""
 
 
 class Coordinator:
@@ -146,7 +144,7 @@ class Coordinator:
         elif isinstance(event, NewPlan):
             late, changed = self.take(event), False
         else:
-            self.check(event)
+            check_event(self.board, event)
             self.make_room()
             value = self._judged(event)
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
@@ -369,58 +367,8 @@ class Coordinator:
         return CancelTask(which, now) if kind == b.CANCEL else DropTransfer(which, now)
 
     def _reason(self, notice: Notice) -> str:
-        if notice.late_task is not None:
-            return f"late start of {self.workflow.task_names[notice.late_task]}"
-        event = notice.event
-        if isinstance(event, NewEstimates):
-            return f"{event.because}; new estimates" if event.because else "new estimates"
-        assert event is not None
-        match event.kind:
-            case EventKind.WAKE:
-                return "rescheduling point"
-            case EventKind.TASK_FINISHED:
-                task = self.workflow.task_names[self.board.attempt_task[event.which]]
-                return f"{task} was off its estimate"
-            case EventKind.TASK_FAILED:
-                task = self.workflow.task_names[self.board.attempt_task[event.which]]
-                return f"{task} failed"
-            case EventKind.JOINED | EventKind.GONE | EventKind.LEAVING | EventKind.AVAILABILITY:
-                what = event.kind.name.lower()
-                what = "changed its speed" if event.kind == EventKind.AVAILABILITY else what
-                return f"{self.platform.processor_names[event.which]} {what}"
-        return event.kind.name.lower().replace("_", " ")
+        return reason_of(notice, self.board, self.workflow, self.platform)
 
     def check_state(self) -> None:
         """Raise BrokenStateError if the run's state contradicts itself."""
         check_board(self.board, pending=self.asked is not None)
-
-    def check(self, event: Event) -> None:
-        """Refuse an event that cannot have happened; nothing is changed by it."""
-        board, which = self.board, event.which
-        if not math.isfinite(event.time) or event.time < self.now:
-            raise IllegalEventError(f"{event} lies before the last event, at {self.now:g}")
-        match event.kind:
-            case EventKind.TASK_FINISHED | EventKind.TASK_FAILED:
-                known = 0 <= which < board.counts[b.N_ATTEMPTS]
-                legal = known and board.attempt_end[which] == b.OPEN
-            case EventKind.ITEM_ARRIVED:
-                known = 0 <= which < board.counts[b.N_TRANSFERS]
-                legal = known and bool(np.isnan(board.transfer_arrival[which]))
-            case EventKind.JOINED | EventKind.GONE:
-                known = 0 <= which < board.n_processors
-                legal = known and bool(board.present[which]) == (event.kind == EventKind.GONE)
-            case EventKind.AVAILABILITY:
-                legal = 0 <= which < board.n_processors and 0 <= event.value <= 1
-            case EventKind.BANDWIDTH:
-                legal = 0 <= which < board.n_hosts**2 and 0 <= event.value < np.inf
-            case EventKind.ITEM_LOST:
-                legal = 0 <= which < len(board.held)
-            case EventKind.WAKE:
-                legal = True
-            case EventKind.PAUSED:
-                legal = event.value in (0.0, 1.0)
-            case EventKind.LEAVING:
-                known = 0 <= which < board.n_processors
-                legal = known and bool(board.present[which]) and not math.isnan(event.value)
-        if not legal:
-            raise IllegalEventError(f"{event} cannot happen now")

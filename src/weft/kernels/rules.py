@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import IntArray
+from weft.kernels.attempts import end_attempt, start
 from weft.kernels.board import (
     ABSENT,
     AVAILABILITY,
     BANDWIDTH,
-    CANCEL,
-    CANCELLED,
     DONE,
     FAILED,
     FINISHED,
@@ -28,26 +26,16 @@ from weft.kernels.board import (
     JOINED,
     LEAVING,
     MORE_TO_COME,
-    MOVING,
-    N_ATTEMPTS,
     N_DONE,
-    N_MIGRATED,
     N_READY,
-    N_TRANSFERS,
-    NEVER,
-    OPEN,
     PAUSED,
-    RUNNING,
-    SEND,
-    START,
     TASK_FAILED,
     TASK_FINISHED,
     WAITING,
     WAKE,
-    WAKE_AT,
     Board,
 )
-from weft.kernels.copies import command, holder, is_placed, leave_behind, source_for
+from weft.kernels.copies import holder
 from weft.kernels.just_in_time import fastest_idle, next_in_line, producer_done, stand_in_line
 from weft.kernels.losses import (
     give_up,
@@ -59,7 +47,9 @@ from weft.kernels.losses import (
     take_up_again,
 )
 from weft.kernels.min_min import map_ready
+from weft.kernels.moves import gather, send
 from weft.kernels.pace import availability_changed, bandwidth_changed, off_estimate
+from weft.kernels.plans import rescheduling_point
 
 
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
@@ -112,22 +102,6 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
         stand_in_line(board)
         hand_out(board)
     return -1, True
-
-
-def rescheduling_point(board: Board) -> bool:
-    """Whether one has come; then the next one is set."""
-    if board.clock[0] < board.wake[0]:
-        return False  # it was set for another plan
-    set_alarm(board, board.wake[1])
-    return True
-
-
-def set_alarm(board: Board, period: float) -> None:
-    """From now on there is a rescheduling point every so many seconds."""
-    board.wake[0] = board.clock[0] + period
-    board.wake[1] = period
-    if period < np.inf:
-        command(board, WAKE_AT, 0)
 
 
 def go_on(board: Board) -> int:
@@ -243,63 +217,6 @@ def dispatch_all(board: Board) -> int:
     return -1
 
 
-def start(board: Board, task: int, p: int) -> None:
-    """A new attempt at the task on an idle processor."""
-    attempt = board.counts[N_ATTEMPTS]
-    board.counts[N_ATTEMPTS] += 1
-    board.attempt_task[attempt] = task
-    board.attempt_on[attempt] = p
-    board.attempt_start[attempt] = board.clock[0]
-    board.attempt_finish[attempt] = np.nan
-    board.attempt_end[attempt] = OPEN
-    board.worked[attempt] = 0.0
-    board.since[attempt] = board.clock[0]
-    board.status[task] = RUNNING
-    board.attempt[task] = attempt
-    board.running[p] = attempt
-    board.queue_at[p] += 1
-    if board.first_come:
-        board.line[task] = -1
-    command(board, START, attempt)
-
-
-def send(board: Board, item: int, source: int, target: int) -> None:
-    """Begin to move an item to a host; one move per item and host."""
-    transfer = board.counts[N_TRANSFERS]
-    board.counts[N_TRANSFERS] += 1
-    board.transfer_item[transfer] = item
-    board.transfer_from[transfer] = source
-    board.transfer_to[transfer] = target
-    board.transfer_sent[transfer] = board.clock[0]
-    board.transfer_arrival[transfer] = np.nan
-    board.transfer_forgotten[transfer] = np.inf
-    board.moved[transfer] = 0.0
-    link = source * board.n_hosts + target
-    board.moved_since[transfer] = board.clock[0] + board.startup[link]
-    board.held[item * board.n_hosts + target] = MOVING
-    command(board, SEND, transfer)
-
-
-def end_attempt(board: Board, attempt: int, how: int) -> None:
-    """The attempt is over and its processor idle; unless finished, its task waits again."""
-    p, now = board.attempt_on[attempt], board.clock[0]
-    board.worked[attempt] += (now - board.since[attempt]) * board.availability[p]
-    board.since[attempt] = now
-    board.attempt_finish[attempt] = now
-    board.attempt_end[attempt] = how
-    board.running[p] = -1
-    if how != FINISHED:
-        board.status[board.attempt_task[attempt]] = WAITING
-        board.on[board.attempt_task[attempt]] = -1
-
-
-def cancel(board: Board, task: int) -> None:
-    """Stop a running task: its attempt is over, its partial output discarded."""
-    attempt = board.attempt[task]
-    end_attempt(board, attempt, CANCELLED)
-    command(board, CANCEL, attempt)
-
-
 def processor_gone(board: Board, p: int, value: float) -> None:
     """A processor left or died: its attempt ends; with its host's last one the host's items go."""
     board.present[p] = False
@@ -343,60 +260,3 @@ def make_good(board: Board) -> None:
         task = board.order[k]
         if board.status[task] == WAITING and board.on[task] >= 0:
             gather(board, task)
-
-
-def install_plan(
-    board: Board, on: IntArray, queue: IntArray, queue_at: IntArray, queue_end: IntArray
-) -> None:
-    """Take a plan: tasks get their processors, and made items go where they are needed.
-
-    A running task that is to be elsewhere is stopped.
-    """
-    for p in range(board.n_processors):
-        board.queue_at[p] = queue_at[p]
-        board.queue_end[p] = queue_end[p]
-    for k in range(len(queue)):
-        board.queue[k] = queue[k]
-    migrated = False
-    for p in range(board.n_processors):
-        attempt = board.running[p]
-        if attempt >= 0 and on[board.attempt_task[attempt]] != p:
-            cancel(board, board.attempt_task[attempt])
-            board.counts[N_MIGRATED] += 1
-            migrated = True
-    for k in range(len(queue)):
-        task = queue[k]
-        if board.on[task] != on[task] and is_placed(board, task):
-            board.counts[N_MIGRATED] += 1
-    if migrated:
-        # an input may have been lost while it ran; the plan counts on any copy
-        rewind_lost(board, True)
-    for k in range(board.n_tasks):
-        task = board.order[k]
-        if board.status[task] == WAITING:
-            board.on[task] = -1
-    for k in range(len(queue)):
-        board.on[queue[k]] = on[queue[k]]
-    if board.reuse == NEVER:
-        leave_behind(board)
-    for k in range(board.n_tasks):
-        task = board.order[k]
-        if board.status[task] == WAITING and board.on[task] >= 0:
-            gather(board, task)
-
-
-def gather(board: Board, task: int) -> None:
-    """Count the inputs that are not on the task's host, and send those that are made."""
-    there = board.host[board.on[task]]
-    missing = 0
-    for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
-        item = board.in_item[e]
-        producer = board.item_producer[item]
-        if producer < 0 or board.held[item * board.n_hosts + there] == HERE:
-            continue
-        missing += 1
-        if board.status[producer] == DONE and board.held[item * board.n_hosts + there] == ABSENT:
-            source = source_for(board, item, there)
-            if source >= 0:
-                send(board, item, source, there)
-    board.missing[task] = missing
