@@ -49,7 +49,8 @@ def empty_board(
 ) -> Board:  # fmt: skip
     """Nothing has happened; the processors that join at 0 are there."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
-    burst = wf.widest_fan + p + 2  # outputs sent to all consumers, a start on every processor
+    # outputs sent to all consumers, a start on every processor, the next alarm
+    burst = wf.widest_fan + p + 2
     if just_in_time:
         fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
         burst += int(fan_in.sum()) if min_min else p * int(fan_in.max(initial=0))
