@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
 
 
 class WeftError(Exception):
@@ -28,6 +31,37 @@ class InputError(WeftError):
 
 class PlanningError(WeftError):
     """No plan exists: for example, every processor leaves before the work is done."""
+
+
+class UnaffordableError(PlanningError):
+    """No plan was found within the budget; `cheapest` is one that costs as little as was found."""
+
+    def __init__(self, budget: float, cost: float, makespan: float, cheapest: Any) -> None:
+        self.budget, self.cost, self.cheapest = budget, cost, cheapest
+        super().__init__(
+            f"no plan costs at most {budget:,.6g}: the cheapest found costs {rounded_up(cost)} "
+            f"(and ends at {makespan:,.6g} s)"
+        )
+
+
+class TooLateError(PlanningError):
+    """No plan was found that ends by the deadline; `fastest` is the one that ends first."""
+
+    def __init__(self, deadline: float, makespan: float, cost: float, fastest: Any) -> None:
+        self.deadline, self.makespan, self.fastest = deadline, makespan, fastest
+        super().__init__(
+            f"no plan ends by {deadline:,.6g} s: the fastest found ends at "
+            f"{rounded_up(makespan)} s (and costs {cost:,.6g})"
+        )
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A number with so many digits, and no smaller than it is: it can be asked for."""
+    if not math.isfinite(value) or value <= 0:
+        return f"{value:.{digits}g}"
+    unit = Decimal(1).scaleb(Decimal(value).adjusted() - digits + 1)
+    up = (Decimal(value) / unit * (1 - Decimal("1e-12"))).to_integral_value(ROUND_CEILING) * unit
+    return f"{up.normalize():f}"
 
 
 class InvalidScheduleError(WeftError):

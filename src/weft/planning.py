@@ -165,12 +165,17 @@ class Planning:
         pinned: IntArray | None = None,
         bias: FloatArray | None = None,
         insertion: bool = True,
+        free_from: FloatArray | None = None,
     ) -> Placement:
-        """Earliest finish in the given order; see the kernel for pins and bias."""
+        """Earliest finish in the given order; see the kernel for pins and bias.
+
+        The processors may be free at other times than the situation says.
+        """
         shortest = float(self.problem.cost.min(initial=np.inf)) if insertion else np.inf
         pins = _NO_PINS if pinned is None else pinned
         extra = _NO_BIAS if bias is None else bias
-        return self.run(place_in_order, order, pins, extra, shortest)
+        problem = None if free_from is None else self.problem._replace(free_from=free_from)
+        return self.run(place_in_order, order, pins, extra, shortest, problem=problem)
 
     def line(self, order: IntArray) -> IntArray:
         """The place of each task in an order."""
@@ -179,19 +184,24 @@ class Planning:
         return place
 
     def run(
-        self, kernel: Callable[..., Result], *arguments: Any, work: int | None = None
+        self,
+        kernel: Callable[..., Result],
+        *arguments: Any,
+        work: int | None = None,
+        problem: Problem | None = None,
     ) -> Result:
         """Call a kernel on the problem: compiled where that pays, else as plain Python."""
         if work is None:
             work = (len(self.problem.in_item) + self.n_movable) * self.problem.n_processors
         if pays(work):
-            return compiled(kernel)(self.problem, *arguments)
-        return kernel(self._plain, *(_listed(a) for a in arguments))
+            return compiled(kernel)(problem or self.problem, *arguments)
+        plain = self._plain if problem is None else _on_lists(problem)
+        return kernel(plain, *(_listed(a) for a in arguments))
 
     @cached_property
     def _plain(self) -> Problem:
         """The problem on lists, which plain Python reads faster than arrays."""
-        return Problem(*(_listed(value) for value in self.problem))
+        return _on_lists(self.problem)
 
     def schedule(self, planner: Any, placement: Placement) -> Schedule:
         """The kernel's placement as a schedule of all tasks."""
@@ -240,6 +250,10 @@ def planning_of(situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) ->
     planning = Planning(situation, freedom)
     _latest = (planning,)
     return planning
+
+
+def _on_lists(problem: Problem) -> Problem:
+    return Problem(*(_listed(value) for value in problem))
 
 
 def _listed(value: Any) -> Any:

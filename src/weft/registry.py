@@ -40,6 +40,14 @@ def planner(spec: str) -> Planner:
     return cast(Planner, _build("planners", "planner", spec))
 
 
+def within_budget(chosen: Planner) -> Planner:
+    """A planner that keeps a budget: itself, or LOSS3 from what it plans."""
+    if any(f.name == "budget" for f in fields(cast(Any, chosen))):
+        return chosen
+    afford: Any = planner_class("loss3")
+    return cast(Planner, afford(start=chosen))
+
+
 def strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
     """The strategy that a spec string asks for, and the planner it plans with, if any."""
     chosen = _build("policies", "strategy", spec)
@@ -78,6 +86,8 @@ def _build(room: str, kind: str, spec: str) -> Any:
 
 def _value(text: str, kind: type, place: str) -> Any:
     """The text of an option as the type its field declares."""
+    if kind is Planner:
+        return planner(text)
     try:
         return _WORDS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):

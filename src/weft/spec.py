@@ -45,6 +45,10 @@ def spec_of(thing: Any) -> str:
             value = getattr(thing, f.name)
             if f.init and value != f.default:
                 shown = str(value).lower() if isinstance(value, bool) else str(value)
+                if isinstance(value, float):
+                    shown = shown.removesuffix(".0")
+                if is_dataclass(value):  # a planner within a planner
+                    shown = spec_of(value)
                 options.append(f"{f.name}={shown}")
     name: str = thing.name
     return name + (f"[{','.join(options)}]" if options else "")

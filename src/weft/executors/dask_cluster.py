@@ -254,10 +254,12 @@ def extended(platform: Platform, host: str, names: list[str]) -> Platform:
     """The platform with more processors at its end, on a host that may be new."""
     hosts = platform.host_names
     startup, per_unit = platform.startup, platform.time_per_unit
+    link_price = platform.link_price
     if host not in hosts:
         hosts = (*hosts, host)
         startup = _wider(startup, platform.network.startup)
         per_unit = _wider(per_unit, platform.network.time_per_unit)
+        link_price = _wider(link_price, platform.network.price)
     n = len(names)
     return replace(
         platform,
@@ -270,6 +272,8 @@ def extended(platform: Platform, host: str, names: list[str]) -> Platform:
         leaves=np.append(platform.leaves, np.full(n, np.inf)),
         startup=startup,
         time_per_unit=per_unit,
+        billing=np.append(platform.billing, np.zeros(n)),
+        link_price=link_price,
     )
 
 

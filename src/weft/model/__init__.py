@@ -3,6 +3,7 @@
 from weft.model.call import Call, Ref
 from weft.model.check import check_schedule
 from weft.model.estimates import Estimates
+from weft.model.money import Money, Usage, affordable, forecast
 from weft.model.platform import Link, Platform, Processor
 from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
 from weft.model.rewinding import rewind_set
@@ -32,6 +33,7 @@ __all__ = [
     "Freedom",
     "Item",
     "Link",
+    "Money",
     "Platform",
     "Processor",
     "Ref",
@@ -43,8 +45,11 @@ __all__ = [
     "Tolerance",
     "TransferLog",
     "Transfers",
+    "Usage",
     "Workflow",
+    "affordable",
     "check_schedule",
+    "forecast",
     "index_names",
     "rewind_set",
 ]

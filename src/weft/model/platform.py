@@ -20,16 +20,18 @@ class Processor:
     host: str | None = None
     speed: float = 1.0
     price: float = 0.0
+    billing: float = 0.0
     joins: float = 0.0
     leaves: float = float("inf")
 
 
 @dataclass(frozen=True)
 class Link:
-    """The time of a transfer between two hosts: startup + size x time per unit."""
+    """The time of a transfer between two hosts: startup + size x time per unit; and its price."""
 
     time_per_unit: float = 1.0
     startup: float = 0.0
+    price: float = 0.0  # per unit of data
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,9 @@ class Platform:
     """Processors and hosts are indices here; the names are kept beside them.
 
     A transfer of size s from host a to host b takes startup[a, b] + s * time_per_unit[a, b];
-    inside a host it takes no time.
+    inside a host it takes no time. It costs s * link_price[a, b]; a second on a processor costs
+    `price`, and where `billing` is above 0 that is paid for every begun unit of so many seconds
+    from the processor's first use to its last.
     """
 
     processor_names: tuple[str, ...]
@@ -50,9 +54,16 @@ class Platform:
     startup: FloatArray  # hosts x hosts
     time_per_unit: FloatArray
     network: Link = field(default_factory=Link)  # the default, kept for writing files
+    billing: FloatArray = field(default_factory=lambda: np.empty(0))  # empty: all 0
+    link_price: FloatArray = field(default_factory=lambda: np.empty(0))  # hosts x hosts, likewise
 
     def __post_init__(self) -> None:
-        for name in ("speed", "price", "joins", "leaves", "startup", "time_per_unit"):
+        if len(self.billing) == 0:
+            object.__setattr__(self, "billing", np.zeros(self.n_processors))
+        if len(self.link_price) == 0:
+            object.__setattr__(self, "link_price", np.zeros((self.n_hosts, self.n_hosts)))
+        names = ("speed", "price", "joins", "leaves", "startup", "time_per_unit")
+        for name in (*names, "billing", "link_price"):
             object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
         object.__setattr__(self, "host", frozen(self.host, np.int32))
 
@@ -70,6 +81,11 @@ class Platform:
         """Which processors may be used now: joined, and not yet gone."""
         here: BoolArray = (self.joins <= now) & (now < self.leaves)
         return here
+
+    @cached_property
+    def adds_up(self) -> bool:
+        """Whether the cost of a schedule is the sum of what its tasks cost, each by itself."""
+        return not (self.billing * self.price).any() and not self.link_price.any()
 
     @cached_property
     def links_alike(self) -> bool:
@@ -108,11 +124,13 @@ class Platform:
         h = len(hosts)
         startup = np.full((h, h), network.startup)
         per_unit = np.full((h, h), network.time_per_unit)
+        price = np.full((h, h), network.price)
         for (a, b), link in (links or {}).items():
             for x, y in ((hosts[a], hosts[b]), (hosts[b], hosts[a])):
                 startup[x, y], per_unit[x, y] = link.startup, link.time_per_unit
-        np.fill_diagonal(startup, 0.0)
-        np.fill_diagonal(per_unit, 0.0)
+                price[x, y] = link.price
+        for matrix in (startup, per_unit, price):  # inside a host
+            np.fill_diagonal(matrix, 0.0)
         return Platform(
             processor_names=tuple(p.name for p in processors),
             host_names=tuple(hosts),
@@ -124,4 +142,6 @@ class Platform:
             startup=startup,
             time_per_unit=per_unit,
             network=network,
+            billing=np.array([p.billing for p in processors]),
+            link_price=price,
         )

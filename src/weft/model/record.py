@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, frozen
 from weft.model.events import Event, NewEstimates
+from weft.model.money import Usage
 from weft.model.platform import Platform
 from weft.model.schedule import Schedule
 from weft.model.workflow import Workflow
@@ -102,9 +104,19 @@ class Run:
 
     @property
     def cost(self) -> float:
-        """The money spent: every attempt costs, also those that came to nothing."""
-        used = np.nan_to_num(self.attempts.finish - self.attempts.start)
-        return float(np.dot(used, self.platform.price[self.attempts.processor]))
+        """The money spent: every attempt and transfer costs, also those that came to nothing."""
+        return self.usage.cost(self.platform)
+
+    @cached_property
+    def usage(self) -> Usage:
+        """The use of every processor; attempts that are still open count for nothing."""
+        log, sent = self.attempts, self.transfers
+        over = ~np.isnan(log.finish)
+        sizes = self.workflow.item_size[sent.item]
+        return Usage.none(self.platform.n_processors).and_then(
+            log.processor[over], log.start[over], log.finish[over],
+            float(np.dot(sizes, self.platform.link_price[sent.source, sent.target])),
+        )  # fmt: skip
 
     @property
     def considered(self) -> int:

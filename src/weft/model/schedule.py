@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen
+from weft.model.money import Usage
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
 
@@ -34,11 +35,28 @@ class Schedule:
         """When the last task finishes."""
         return float(self.finish.max(initial=0.0))
 
+    @cached_property
+    def usage(self) -> Usage:
+        """The use of every processor, and what the transfers cost."""
+        nothing = Usage.none(self.platform.n_processors)
+        return nothing.and_then(self.processor, self.start, self.finish, self._transfers_cost())
+
     @property
     def cost(self) -> float:
-        """The money spent: price per second of use (Sakellariou et al., section 2)."""
-        price = self.platform.price[self.processor]
-        return float(np.dot(self.finish - self.start, price))
+        """The money: for the use of the processors, and for transfers."""
+        return self.usage.cost(self.platform)
+
+    def _transfers_cost(self) -> float:
+        """Every item once to each host that reads it."""
+        if not self.platform.link_price.any():
+            return 0.0
+        items, producers, consumers = self.workflow.dependencies()
+        source = self.platform.host[self.processor[producers]]
+        target = self.platform.host[self.processor[consumers]]
+        keys = items.astype(np.int64) * self.platform.n_hosts + target
+        _, once = np.unique(keys, return_index=True)
+        sizes = self.workflow.item_size[items[once]]
+        return float(np.dot(sizes, self.platform.link_price[source[once], target[once]]))
 
     @property
     def busy(self) -> FloatArray:

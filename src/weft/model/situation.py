@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, frozen
 from weft.model.estimates import Estimates
+from weft.model.money import Usage
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
 
@@ -104,6 +105,8 @@ class Situation:
     given_up: BoolArray | None = None  # tasks that will not run; None: all will
     astray: BoolArray | None = None  # items that their producers' hosts have lost; None: none
     reuse: Reuse = Reuse.IN_PLACE
+    budget: float = float("inf")  # for all of it, what is spent included
+    usage: Usage | None = None  # by now, also in vain; None: that of the attempts that hold
 
     def __post_init__(self) -> None:
         dtypes = {"availability": np.float64, "bandwidth": np.float64, "present": np.bool_}
@@ -123,6 +126,16 @@ class Situation:
             return self.platform.present(self.now)
         usable: BoolArray = self.present & (self.platform.leaves > self.now)
         return usable
+
+    @cached_property
+    def used(self) -> Usage:
+        """What machines have been used by now, and what transfers have cost."""
+        if self.usage is not None:
+            return self.usage
+        attempts = self.attempts
+        until = np.where(np.isnan(attempts.finish), self.now, attempts.finish)
+        nothing = Usage.none(self.platform.n_processors)
+        return nothing.and_then(attempts.processor, attempts.start, until)
 
     @cached_property
     def cost(self) -> FloatArray:

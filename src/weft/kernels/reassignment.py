@@ -1,0 +1,227 @@
+"""Tasks reassigned one by one under a budget (Sakellariou, Zhao, Tsiakkouri, Dikaiakos: Figure 2).
+
+`seconds` and `money` are tasks x processors, flat; a pair is task x processors + processor, and is
+tried at most once. A careful choice never moves a task to a processor that is not cheaper (LOSS)
+or not faster (GAIN) than the one it is on by then; the paper's own may. What is reassigned is
+written to `moves`, and counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.kernels.placement import place_in_order
+from weft.kernels.problem import Problem
+
+
+def lose_in_order(
+    problem: Problem, pairs: IntArray, money: FloatArray, on: IntArray, total: float,
+    limit: float, careful: bool,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """LOSS1 and LOSS2: reassign in the given order until it costs no more than the limit."""
+    moves, count = np.empty(len(pairs), dtype=np.int32), 0
+    for k in range(len(pairs)):
+        if total <= limit:
+            break
+        task, p = pairs[k] // problem.n_processors, pairs[k] % problem.n_processors
+        saved = money[task * problem.n_processors + on[task]] - money[pairs[k]]
+        if careful and saved <= 0:
+            continue
+        on[task] = p
+        total -= saved
+        moves[count] = pairs[k]
+        count += 1
+    return moves, count
+
+
+def gain_in_order(
+    problem: Problem, pairs: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
+    total: float, limit: float, careful: bool,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """GAIN1 and GAIN2: reassign in the given order what is affordable."""
+    moves, count = np.empty(len(pairs), dtype=np.int32), 0
+    moved = np.zeros(problem.n_tasks, dtype=np.bool_)
+    for k in range(len(pairs)):
+        task, p = pairs[k] // problem.n_processors, pairs[k] % problem.n_processors
+        now = task * problem.n_processors + on[task]
+        extra = money[pairs[k]] - money[now]
+        slower = moved[task] and seconds[pairs[k]] >= seconds[now]
+        if total + extra > limit or (careful and slower):
+            continue
+        on[task] = p
+        moved[task] = True
+        total += extra
+        moves[count] = pairs[k]
+        count += 1
+    return moves, count
+
+
+def lose_again_and_again(
+    problem: Problem, tasks: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
+    total: float, limit: float, careful: bool,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """LOSS3: the weights are worked out anew after every reassignment."""
+    tried = np.zeros(problem.n_tasks * problem.n_processors, dtype=np.bool_)
+    best = np.full(len(tasks), -1, dtype=np.int32)
+    weight = np.full(len(tasks), np.inf)
+    tree = np.full(tree_size(len(tasks)), -1, dtype=np.int32)
+    moves = np.empty(len(tried), dtype=np.int32)
+    count = fill_losses(
+        problem, tasks, seconds, money, on, total, limit, careful, tried, best, weight, tree, moves
+    )
+    return moves, count
+
+
+def fill_losses(
+    problem: Problem, tasks: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
+    total: float, limit: float, careful: bool, tried: BoolArray, best: IntArray,
+    weight: FloatArray, tree: IntArray, moves: IntArray,
+) -> int:  # fmt: skip
+    """The same into arrays made for it."""
+    size, processors, count = len(tree) // 2, problem.n_processors, 0
+    for k in range(len(tasks)):
+        best[k], weight[k] = least_loss(seconds, money, processors, tasks[k], on, tried, careful)
+        tree[size + k] = k
+    for node in range(size - 1, 0, -1):
+        settle(tree, node, weight)
+    while total > limit and len(tasks) > 0 and weight[tree[1]] < np.inf:
+        k = tree[1]
+        task, p = tasks[k], best[k]
+        total += money[task * processors + p] - money[task * processors + on[task]]
+        on[task] = p
+        tried[task * processors + p] = True
+        moves[count] = task * processors + p
+        count += 1
+        best[k], weight[k] = least_loss(seconds, money, processors, task, on, tried, careful)
+        climb(tree, size + k, weight)
+    return count
+
+
+def gain_again_and_again(
+    problem: Problem, tasks: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
+    total: float, limit: float, careful: bool,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """GAIN3: the weights are worked out anew after every reassignment."""
+    tried = np.zeros(problem.n_tasks * problem.n_processors, dtype=np.bool_)
+    best = np.full(len(tasks), -1, dtype=np.int32)
+    weight = np.full(len(tasks), np.inf)  # gains are negative, so that the least is the best
+    tree = np.full(tree_size(len(tasks)), -1, dtype=np.int32)
+    moves = np.empty(len(tried), dtype=np.int32)
+    count = fill_gains(
+        problem, tasks, seconds, money, on, total, limit, careful, tried, best, weight, tree, moves
+    )
+    return moves, count
+
+
+def fill_gains(
+    problem: Problem, tasks: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
+    total: float, limit: float, careful: bool, tried: BoolArray, best: IntArray,
+    weight: FloatArray, tree: IntArray, moves: IntArray,
+) -> int:  # fmt: skip
+    """The same into arrays made for it."""
+    size, processors, count = len(tree) // 2, problem.n_processors, 0
+    for k in range(len(tasks)):
+        best[k], weight[k] = most_gain(seconds, money, processors, tasks[k], on, tried, careful)
+        tree[size + k] = k
+    for node in range(size - 1, 0, -1):
+        settle(tree, node, weight)
+    while len(tasks) > 0 and weight[tree[1]] < np.inf:
+        k = tree[1]
+        task, p = tasks[k], best[k]
+        extra = money[task * processors + p] - money[task * processors + on[task]]
+        tried[task * processors + p] = True
+        if total + extra <= limit:
+            on[task] = p
+            total += extra
+            moves[count] = task * processors + p
+            count += 1
+        best[k], weight[k] = most_gain(seconds, money, processors, task, on, tried, careful)
+        climb(tree, size + k, weight)
+    return count
+
+
+def least_loss(
+    seconds: FloatArray, money: FloatArray, processors: int, task: int, on: IntArray,
+    tried: BoolArray, careful: bool,
+) -> tuple[int, float]:  # fmt: skip
+    """The processor that loses least time per money saved (equation 3); infinite if none does.
+
+    To the letter a weight of 0 does not count; a careful choice takes savings that cost no time.
+    """
+    row, best, least = task * processors, -1, np.inf
+    now = row + on[task]
+    for p in range(processors):
+        saved = money[now] - money[row + p]
+        if tried[row + p] or saved <= 0:
+            continue
+        weight = (seconds[row + p] - seconds[now]) / saved
+        if weight < least and (careful or weight != 0):
+            best, least = p, weight
+    return best, least
+
+
+def most_gain(
+    seconds: FloatArray, money: FloatArray, processors: int, task: int, on: IntArray,
+    tried: BoolArray, careful: bool,
+) -> tuple[int, float]:  # fmt: skip
+    """The processor that gains most time per money spent (equation 4), its weight negative.
+
+    To the letter what costs no more does not count, and what costs less comes last; a careful
+    choice takes both first.
+    """
+    row, best, least = task * processors, -1, np.inf
+    now = row + on[task]
+    for p in range(processors):
+        gained, extra = seconds[now] - seconds[row + p], money[row + p] - money[now]
+        if tried[row + p] or gained <= 0 or (extra == 0 and not careful):
+            continue
+        weight = -np.inf if careful and extra <= 0 else -gained / extra
+        if weight < least:
+            best, least = p, weight
+    return best, least
+
+
+def tree_size(leaves: int) -> int:
+    """The nodes of a tournament of so many: twice the next power of two."""
+    size = 1
+    while size < leaves:
+        size *= 2
+    return 2 * size
+
+
+def settle(tree: IntArray, node: int, weight: FloatArray) -> None:
+    """Let the lighter of two win, the first of equals."""
+    left, right = tree[2 * node], tree[2 * node + 1]
+    first = right < 0 or weight[left] <= weight[right]
+    tree[node] = left if first else right
+
+
+def climb(tree: IntArray, leaf: int, weight: FloatArray) -> None:
+    """A leaf has another weight: play its matches again."""
+    node = leaf // 2
+    while node > 0:
+        settle(tree, node, weight)
+        node //= 2
+
+
+def makespans_after(
+    problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float
+) -> FloatArray:
+    """LOSS2 and GAIN2: when all is done if one task is elsewhere, for every task and processor."""
+    processors = problem.n_processors
+    result = np.full(problem.n_tasks * processors, np.inf)
+    for k in range(len(order)):
+        task = order[k]
+        here = pinned[task]
+        for p in range(processors):
+            if p == here:
+                continue
+            pinned[task] = p
+            _, _, finish = place_in_order(problem, order, pinned, nobody, shortest)
+            latest = 0.0
+            for j in range(len(order)):
+                latest = max(latest, finish[order[j]])
+            result[task * processors + p] = latest
+        pinned[task] = here
+    return result

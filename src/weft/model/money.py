@@ -1,0 +1,137 @@
+"""Money: what machines and transfers cost, of a plan before it runs and of a run in progress.
+
+Sakellariou, Zhao, Tsiakkouri, Dikaiakos, "Scheduling Workflows with Budget Constraints": equations
+1 and 2 are a price per second of use. Billing units and prices of transfers go beyond the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray, frozen
+from weft.model.platform import Platform
+
+if TYPE_CHECKING:
+    from weft.model.schedule import Schedule
+    from weft.model.situation import Situation
+
+ROUNDING = 1e-9  # of a sum: what differs by less is the same money
+
+
+def affordable(cost: float, budget: float) -> bool:
+    """Whether it is within the budget, but for rounding."""
+    return cost <= budget + ROUNDING * abs(budget)
+
+
+@dataclass(frozen=True, eq=False)
+class Usage:
+    """The use of every processor: seconds, the first moment and the last; and money for transfers.
+
+    `first` is infinite and `last` minus infinite for one that was never used.
+    """
+
+    seconds: FloatArray
+    first: FloatArray
+    last: FloatArray
+    transfers: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "first", "last"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+
+    @staticmethod
+    def none(n_processors: int) -> Usage:
+        """Nothing was used yet."""
+        seconds = np.zeros(n_processors)
+        return Usage(seconds, np.full(n_processors, np.inf), np.full(n_processors, -np.inf))
+
+    def and_then(
+        self, processor: IntArray, start: FloatArray, finish: FloatArray, transfers: float = 0.0
+    ) -> Usage:
+        """The same and these uses more."""
+        seconds, first, last = self.seconds.copy(), self.first.copy(), self.last.copy()
+        np.add.at(seconds, processor, finish - start)
+        np.minimum.at(first, processor, start)
+        np.maximum.at(last, processor, finish)
+        return Usage(seconds, first, last, self.transfers + transfers)
+
+    def by_processor(self, platform: Platform) -> FloatArray:
+        """What the use of every processor costs: per second, or per begun billing unit."""
+        n = len(self.seconds)  # processors that are found later were not used then
+        price, unit = platform.price[:n], platform.billing[:n]
+        billed = (unit > 0) & (self.last >= self.first)
+        if not billed.any():
+            return self.seconds * price
+        cost = np.where(unit > 0, 0.0, self.seconds * price)
+        units = (self.last[billed] - self.first[billed]) / unit[billed]
+        begun = np.maximum(1.0, np.ceil(units * (1 - ROUNDING)))
+        cost[billed] = begun * unit[billed] * price[billed]
+        return cost
+
+    def cost(self, platform: Platform) -> float:
+        """All the money."""
+        return float(self.by_processor(platform).sum()) + self.transfers
+
+
+@dataclass(frozen=True)
+class Money:
+    """The money of a run: spent by now, committed to what runs, planned for what is to come."""
+
+    spent: float
+    committed: float
+    planned: float
+
+    @property
+    def projected(self) -> float:
+        """What all of it is expected to cost in the end."""
+        return self.spent + self.committed + self.planned
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name."""
+        names = ("spent", "committed", "planned", "projected")
+        return {name: float(getattr(self, name)) for name in names}
+
+
+def forecast(schedule: Schedule, situation: Situation) -> Money:
+    """What has been spent, and what a plan of this situation costs from now on.
+
+    A running task that the plan moves costs nothing more where it runs now.
+    """
+    platform, attempts, past = situation.platform, situation.attempts, situation.used
+    stays = np.isnan(attempts.finish) & (schedule.processor[attempts.task] == attempts.processor)
+    runs, on = attempts.task[stays], attempts.processor[stays]
+    now = np.full(len(runs), situation.now)
+    running = past.and_then(on, now, np.maximum(now, schedule.finish[runs]))
+    new = np.ones(schedule.workflow.n_tasks, dtype=np.bool_)
+    new[attempts.task] = False
+    new[attempts.task[np.isnan(attempts.finish) & ~stays]] = True
+    if situation.given_up is not None:
+        new &= ~situation.given_up
+    everything = running.and_then(
+        schedule.processor[new], schedule.start[new], schedule.finish[new],
+        transfers_to_come(schedule, situation, new),
+    )  # fmt: skip
+    spent, begun = past.cost(platform), running.cost(platform)
+    return Money(spent, begun - spent, everything.cost(platform) - begun)
+
+
+def transfers_to_come(schedule: Schedule, situation: Situation, new: BoolArray) -> float:
+    """What it costs to send what the new tasks need, once to each host, and is not there yet."""
+    platform, workflow = situation.platform, schedule.workflow
+    if not platform.link_price.any():
+        return 0.0
+    items, producers, consumers = workflow.dependencies()
+    wanted = new[consumers]
+    items, producers, consumers = items[wanted], producers[wanted], consumers[wanted]
+    source = platform.host[schedule.processor[producers]]
+    target = platform.host[schedule.processor[consumers]]
+    hosts = platform.n_hosts
+    keys = items.astype(np.int64) * hosts + target
+    known_item, known_host, _ = situation.known_arrivals()
+    away = (source != target) & ~np.isin(keys, known_item.astype(np.int64) * hosts + known_host)
+    _, once = np.unique(keys[away], return_index=True)
+    items, source, target = items[away][once], source[away][once], target[away][once]
+    return float(np.dot(workflow.item_size[items], platform.link_price[source, target]))

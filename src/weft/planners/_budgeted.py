@@ -1,0 +1,118 @@
+"""LOSS and GAIN as planners: a path of reassignments, cut where the budget is kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from weft.arrays import IntArray
+from weft.contracts import Planner
+from weft.errors import InputError
+from weft.model import Freedom, Schedule, Situation
+from weft.planners._paths import after, gain_path, loss_path
+from weft.planners._reassigning import Table
+from weft.planners.heft import Heft
+from weft.spec import spec_of
+
+HALVINGS = 20  # of the money tried for, where costs do not add up
+
+
+def check_amount(name: str, option: str, value: float) -> None:
+    """An amount of money or time that can be asked for."""
+    if math.isnan(value) or value < 0:
+        raise InputError(f"must be a number from 0 on, not {value:g}", place=f"{name}[{option}]")
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """What LOSS and GAIN have in common.
+
+    `budget` is for all of it, `start` the planner whose plan is the best if it is affordable. The
+    default is careful: what costs nothing is taken first, no task is moved the wrong way, and the
+    cheapest plan is taken if that is faster. `faithful` is Figure 2 to the letter.
+    """
+
+    name: ClassVar[str]
+    variant: ClassVar[int]
+    budget: float = math.inf
+    start: Planner = field(default=Heft())
+    faithful: bool = False
+
+    def __post_init__(self) -> None:
+        check_amount(self.name, "budget", self.budget)
+
+
+class Loss(Budgeted):
+    """From a fast plan to one that is affordable, by what loses least time per money saved."""
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """The start's plan if it is affordable, else LOSS from there."""
+        first = self.start.plan(situation, freedom)
+        table = Table(situation, freedom, self.budget)
+        if table.affords(first):
+            return renamed(first, self)
+        on = table.place_of(first)
+        limit = table.limit if table.exact else -math.inf
+        moves = loss_path(table, on, first.makespan, self.variant, not self.faithful, limit)
+        found = first_affordable(table, on, moves, self) or table.cheapest_affordable(self)
+        return found if self.faithful else faster(found, table.cheapest(self))
+
+
+class Gain(Budgeted):
+    """From the cheapest assignment to a faster one, by what gains most time per money spent."""
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """GAIN from the cheapest assignment; carefully, the start's plan if that is better."""
+        first = None if self.faithful else self.start.plan(situation, freedom)
+        table = Table(situation, freedom, self.budget)
+        if first is not None and not table.affords(first):
+            first = None
+        found = gained(table, self.variant, not self.faithful, self)
+        if self.faithful:
+            return found
+        found = faster(found, table.cheapest(self))
+        return found if first is None else renamed(faster(first, found), self)
+
+
+def faster(one: Schedule, other: Schedule) -> Schedule:
+    """The schedule that ends earlier, the first of equals."""
+    return other if other.makespan < one.makespan else one
+
+
+def first_affordable(table: Table, on: IntArray, moves: IntArray, planner: Any) -> Schedule | None:
+    """The schedule after the fewest moves that is affordable; found by halving if need be."""
+    last = table.schedule(after(table, on, moves), planner)
+    if table.exact or not table.affords(last):
+        return last if table.affords(last) else None
+    low, high, best = 0, len(moves), last  # after `high` moves it is affordable
+    while low < high:
+        middle = (low + high) // 2
+        schedule = table.schedule(after(table, on, moves[:middle]), planner)
+        if table.affords(schedule):
+            high, best = middle, schedule
+        else:
+            low = middle + 1
+    return best
+
+
+def gained(table: Table, variant: int, careful: bool, planner: Any) -> Schedule:
+    """What GAIN makes of the budget; where costs do not add up, of as much as is affordable."""
+    cheapest = table.cheapest_affordable(planner)
+    on = table.cheapest_assignment
+    base = table.schedule(on, planner)
+    least, limit = table.spent_on(on), table.limit
+    best = cheapest
+    for _ in range(1 if table.exact else HALVINGS):
+        moves = gain_path(table, on, base.makespan, variant, careful, limit)
+        schedule = table.schedule(after(table, on, moves), planner)
+        if table.affords(schedule):
+            better = schedule.makespan < best.makespan or table.exact
+            return schedule if better else best
+        limit = (least + limit) / 2
+    return best
+
+
+def renamed(schedule: Schedule, planner: Any) -> Schedule:
+    """The schedule as another planner's."""
+    return replace(schedule, planner=spec_of(planner))

@@ -1,0 +1,96 @@
+"""The paths of LOSS and GAIN: which task is reassigned next, from a start until the money is right.
+
+Sakellariou, Zhao, Tsiakkouri, Dikaiakos, "Scheduling Workflows with Budget Constraints", Figure 2
+and section 3.4. Readings: a pair that is tried once is a task and a machine; equal weights go by
+task, then machine; variant 2 asks for the whole schedule rebuilt with the one change, once, before
+anything is reassigned, against the start schedule as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.kernels.reassignment import (
+    gain_again_and_again,
+    gain_in_order,
+    lose_again_and_again,
+    lose_in_order,
+)
+from weft.planners._reassigning import Table
+
+
+def loss_path(
+    table: Table, on: IntArray, makespan: float, variant: int, careful: bool, limit: float
+) -> IntArray:
+    """The reassignments of LOSS from an assignment until its tasks cost no more than the limit."""
+    run, money, total = table.planning.run, table.money, table.spent_on(on)
+    if variant == 3:
+        moves, count = run(
+            lose_again_and_again, table.tasks, table.seconds, money, on.copy(), total, limit,
+            careful,
+        )  # fmt: skip
+        return _taken(moves, count)
+    pairs = table.pairs(on)
+    now = pairs // table.processors
+    lost, saved = _change(table, pairs, on, makespan, variant), money[_at(table, now, on)]
+    saved = saved - money[pairs]
+    pays = saved > 0
+    weight = np.divide(lost, saved, out=np.zeros(len(pairs)), where=pays)
+    counts = pays if careful else pays & (weight != 0)
+    ranked = _sorted(pairs, weight, counts)
+    return _taken(*run(lose_in_order, ranked, money, on.copy(), total, limit, careful))
+
+
+def gain_path(
+    table: Table, on: IntArray, makespan: float, variant: int, careful: bool, limit: float
+) -> IntArray:
+    """The reassignments of GAIN from an assignment while its tasks cost no more than the limit."""
+    run, money, total = table.planning.run, table.money, table.spent_on(on)
+    if variant == 3:
+        moves, count = run(
+            gain_again_and_again, table.tasks, table.seconds, money, on.copy(), total, limit,
+            careful,
+        )  # fmt: skip
+        return _taken(moves, count)
+    pairs = table.pairs(on)
+    gained = -_change(table, pairs, on, makespan, variant)
+    extra = money[pairs] - money[_at(table, pairs // table.processors, on)]
+    free = careful & (extra <= 0)
+    counts = (gained > 0) & (free | (extra != 0))
+    weight = np.divide(gained, extra, out=np.full(len(pairs), np.inf), where=~free & (extra != 0))
+    ranked = _sorted(pairs, -weight, counts)
+    return _taken(
+        *run(gain_in_order, ranked, table.seconds, money, on.copy(), total, limit, careful)
+    )
+
+
+def after(table: Table, on: IntArray, moves: IntArray) -> IntArray:
+    """The assignment that the moves lead to."""
+    result = on.copy()
+    for pair in moves.tolist():  # a task may be moved more than once: the last move counts
+        result[pair // table.processors] = pair % table.processors
+    return result
+
+
+def _change(
+    table: Table, pairs: IntArray, on: IntArray, makespan: float, variant: int
+) -> FloatArray:
+    """The time that each pair adds: to the task itself, or with variant 2 to the makespan."""
+    if variant == 2:
+        return table.makespans_after(on)[pairs] - makespan
+    return table.seconds[pairs] - table.seconds[_at(table, pairs // table.processors, on)]
+
+
+def _at(table: Table, tasks: IntArray, on: IntArray) -> IntArray:
+    """The pairs of tasks with the processors they are on."""
+    return tasks * np.int32(table.processors) + on[tasks]
+
+
+def _sorted(pairs: IntArray, weight: FloatArray, counts: BoolArray) -> IntArray:
+    chosen = pairs[counts]
+    return chosen[np.argsort(weight[counts], kind="stable")].astype(np.int32)
+
+
+def _taken(moves: IntArray, count: int) -> IntArray:
+    return moves[:count].astype(np.int32)

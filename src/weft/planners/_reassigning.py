@@ -1,0 +1,165 @@
+"""What LOSS and GAIN work on: a situation's tasks with their time and cost on every processor."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.errors import UnaffordableError
+from weft.kernels.reassignment import makespans_after
+from weft.model import Freedom, Schedule, Situation, affordable, forecast
+from weft.model.money import ROUNDING
+from weft.planning import Placement, planning_of
+
+_NOBODY: FloatArray = np.empty(0)
+
+
+class Table:
+    """One situation under a budget: assignments of its movable tasks, and schedules from them.
+
+    An assignment is the number of a usable processor for each task. A running task that may move
+    takes on its own processor what is left of it, elsewhere all of it.
+    """
+
+    def __init__(self, situation: Situation, freedom: Freedom, budget: float) -> None:
+        self.situation = situation
+        self.budget = min(budget, situation.budget)
+        self.planning = planning_of(situation, freedom)
+        problem = self.planning.problem
+        self.order = self.planning.by_rank(self.planning.upward_rank)
+        self.tasks = np.sort(self.order)
+        self.processors = problem.n_processors
+        self.price = situation.platform.price[self.planning.usable]
+        self.runs_on = self._runs_on()
+        self.seconds = self._seconds()
+        self.money = self.seconds * np.tile(self.price, problem.n_tasks)
+
+    def _runs_on(self) -> IntArray:
+        """Where each movable task runs, -1 where it does not."""
+        problem, attempts = self.planning.problem, self.situation.attempts
+        runs_on = np.full(problem.n_tasks, -1, dtype=np.int32)
+        movable = attempts.task[problem.movable[attempts.task]]
+        runs_on[movable] = problem.settled_on[movable]
+        return runs_on
+
+    def _seconds(self) -> FloatArray:
+        problem, running = self.planning.problem, np.flatnonzero(self.runs_on >= 0)
+        seconds: FloatArray = problem.cost.copy()
+        left = problem.ready_at[running] - self.situation.now
+        seconds[running * self.processors + self.runs_on[running]] = left
+        return seconds
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether a schedule costs what its tasks cost, each where it is assigned to."""
+        stay = np.isinf(self.planning.problem.until).all()
+        return self.situation.platform.adds_up and bool(stay)
+
+    @cached_property
+    def settled(self) -> float:
+        """The money that no assignment changes: spent, and committed to what stays."""
+        situation, attempts = self.situation, self.situation.attempts
+        stays = np.isnan(attempts.finish) & (self.runs_on[attempts.task] < 0)
+        on, now = attempts.processor[stays], np.full(int(stays.sum()), situation.now)
+        used = situation.used.and_then(on, now, situation.expected_finish()[stays])
+        return used.cost(situation.platform)
+
+    @property
+    def limit(self) -> float:
+        """What the movable tasks may cost."""
+        return self.budget + ROUNDING * abs(self.budget) - self.settled
+
+    def pairs(self, on: IntArray) -> IntArray:
+        """Every task with every processor that it is not on."""
+        p = np.arange(self.processors, dtype=np.int32)
+        every = self.tasks[:, None] * np.int32(self.processors) + p[None, :]
+        elsewhere: IntArray = every[p[None, :] != on[self.tasks][:, None]]
+        return elsewhere
+
+    def place_of(self, schedule: Schedule) -> IntArray:
+        """The assignment of a schedule."""
+        number = np.full(self.situation.platform.n_processors, -1, dtype=np.int32)
+        number[self.planning.usable] = np.arange(self.processors, dtype=np.int32)
+        return number[schedule.processor]
+
+    def spent_on(self, on: IntArray) -> float:
+        """What an assignment costs, but for billing units, transfers and what is settled."""
+        return float(self.money[self.tasks * self.processors + on[self.tasks]].sum())
+
+    def cost(self, schedule: Schedule) -> float:
+        """What everything costs in the end, by this schedule."""
+        return forecast(schedule, self.situation).projected
+
+    def affords(self, schedule: Schedule) -> bool:
+        """Whether that is within the budget."""
+        return affordable(self.cost(schedule), self.budget)
+
+    def schedule(self, on: IntArray, planner: Any) -> Schedule:
+        """The tasks in rank order, each where it is assigned to, filling gaps."""
+        return self.planning.schedule(planner, self.placement(on))
+
+    def placement(self, on: IntArray) -> Placement:
+        """The same as arrays. What runs and stays is as it is."""
+        problem, stays = self.planning.problem, self._stays(on)
+        if not (self.runs_on >= 0).any():
+            return self.planning.place(self.order, pinned=on)
+        moved = self.runs_on[(self.runs_on >= 0) & ~stays]
+        free = problem.free_from.copy()
+        free[moved] = self.situation.now
+        order = self.order[~stays[self.order]]
+        placed = self.planning.place(order, pinned=on, free_from=free)
+        placed[0][stays] = on[stays]
+        placed[1][stays], placed[2][stays] = self.situation.now, problem.ready_at[stays]
+        return placed
+
+    def _stays(self, on: IntArray) -> BoolArray:
+        stays: BoolArray = (self.runs_on >= 0) & (self.runs_on == on)
+        return stays
+
+    def makespans_after(self, on: IntArray) -> FloatArray:
+        """When all is done if one task is elsewhere, for every pair."""
+        settled = self.planning.problem.ready_at[~self.planning.problem.movable].max(initial=0.0)
+        if not (self.runs_on >= 0).any():
+            shortest = float(self.planning.problem.cost.min(initial=np.inf))
+            pairs = len(self.tasks) * (self.processors - 1)
+            ends = self.planning.run(
+                makespans_after, self.order, on.copy(), _NOBODY, shortest,
+                work=pairs * (len(self.tasks) + len(self.planning.problem.in_item)),
+            )  # fmt: skip
+            latest: FloatArray = np.maximum(ends, settled)
+            return latest
+        result, changed = np.full(len(self.money), np.inf), on.copy()
+        for pair in self.pairs(on).tolist():
+            task, p = divmod(pair, self.processors)
+            changed[task] = p
+            result[pair] = max(settled, self.placement(changed)[2][self.tasks].max(initial=0.0))
+            changed[task] = on[task]
+        return result
+
+    @cached_property
+    def cheapest_assignment(self) -> IntArray:
+        """Every task where it costs least, the first of equals."""
+        cheapest: IntArray = self.money.reshape(-1, self.processors).argmin(axis=1).astype(np.int32)
+        return cheapest
+
+    def cheapest(self, planner: Any) -> Schedule:
+        """The cheapest schedule known: where costs do not add up, one processor alone may be."""
+        best = self.schedule(self.cheapest_assignment, planner)
+        if not self.situation.platform.adds_up:
+            for p in range(self.processors):
+                alone = np.full(len(self.runs_on), p, dtype=np.int32)
+                for on in (alone, np.where(self.runs_on >= 0, self.runs_on, alone)):
+                    other = self.schedule(on.astype(np.int32), planner)
+                    best = other if self.cost(other) < self.cost(best) else best
+        return best
+
+    def cheapest_affordable(self, planner: Any) -> Schedule:
+        """The cheapest schedule; UnaffordableError if even that is over the budget."""
+        cheapest = self.cheapest(planner)
+        if not self.affords(cheapest):
+            cost = self.cost(cheapest)
+            raise UnaffordableError(self.budget, cost, cheapest.makespan, cheapest)
+        return cheapest
