@@ -48,10 +48,18 @@ def within_budget(chosen: Planner) -> Planner:
     return cast(Planner, afford(start=chosen))
 
 
-def strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
+def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner | None]:
     """The strategy that a spec string asks for, and the planner it plans with, if any."""
     chosen = _build("policies", "strategy", spec)
-    return chosen, None if isinstance(chosen, Order) else planner(chosen.planner)
+    if isinstance(chosen, Order):
+        if budgeted:
+            raise InputError(
+                f"`{spec}` makes no plan, so it cannot keep a budget; take a planned strategy, "
+                "such as `slack[planner=loss3]`"
+            )
+        return chosen, None
+    plans = planner(chosen.planner)
+    return chosen, within_budget(plans) if budgeted else plans
 
 
 def _names(room: str) -> list[str]:

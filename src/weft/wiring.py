@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from weft.contracts import Executor, Order, Planner, Policy
-from weft.coordinator import Coordinator
-from weft.errors import PlanningError, WeftError
+from weft.coordinator import Coordinator, Purse
+from weft.errors import PlanningError, UnaffordableError, WeftError
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
 from weft.history.lessons import Lessons
@@ -28,6 +28,7 @@ from weft.model import (
     Tolerance,
     TransferLog,
     Workflow,
+    affordable,
 )
 from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
 from weft.spec import spec_of
@@ -121,12 +122,17 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
     """The plan that is asked for; None if there is none and the old one will do.
 
     If nothing can be done in time before machines leave, a run that is under way goes on as if
-    they stayed: what they then take with them is made good.
+    they stayed: what they then take with them is made good. If nothing is affordable any more, it
+    is finished the cheapest way.
     """
     assert coordinator.policy is not None
     situation, freedom = coordinator.situation(), coordinator.freedom
     try:
         return planner.plan(situation, freedom)
+    except UnaffordableError as error:
+        if coordinator.plan is None and not affordable(error.cost, coordinator.purse.budget):
+            raise
+        return cast(Schedule, error.cheapest) if asked.forced else None
     except PlanningError:
         if coordinator.plan is None:
             raise
@@ -143,7 +149,7 @@ def run_by_events(progress: Progress, executor: Executor) -> None:
     commands = progress.settled(coordinator.begin())
     while True:
         perform(progress, executor, commands)
-        if coordinator.done:
+        if coordinator.done or coordinator.halted:
             return
         event = executor.next_event()
         if event is None:
@@ -174,6 +180,8 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
             late = coordinator.take(progress.answer(replan))
             progress.note_plan()
             replan = coordinator.consider(late, None)
+        if coordinator.halted:
+            return
         board = coordinator.make_room()
         most = 2 * board.burst + int(board.counts[b.N_COMMANDS])
         executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
@@ -182,7 +190,7 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
         loop = compiled(drive) if pays(steps) else drive
         why, late, kind, which = loop(board, world)
         if why == b.NOTHING:
-            if not coordinator.done:
+            if not coordinator.done and not coordinator.halted:
                 raise stuck(coordinator)
             return
         if why != b.ROOM:
@@ -198,12 +206,14 @@ def simulate(
     planner: Planner | None,
     reality: Reality,
     by_events: bool = False,
+    purse: Purse | None = None,
 ) -> Run:
     """One run in a simulated world, natively or with every event through the coordinator."""
     # the one strategy that is planned post mortem, with the truth for estimates
     known = Estimates(reality.work) if strategy.name == "ideal" else estimates
     patient = Tolerance(losses=sys.maxsize)  # nobody waits for a simulated machine
-    progress = Progress(Coordinator(workflow, platform, known, strategy, patient), planner)
+    coordinator = Coordinator(workflow, platform, known, strategy, patient, purse=purse)
+    progress = Progress(coordinator, planner)
     policy = progress.coordinator.policy
     if policy is not None and policy.learn:
         progress.lessons = Lessons.of(workflow, platform, known)
@@ -248,6 +258,8 @@ def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
         events=None if progress.events is None else tuple(progress.events),
         planning_seconds=progress.planning_seconds,
         lessons=tuple(progress.learned),
+        budget=coordinator.purse.budget,
+        over_budget_at=coordinator.purse.over_at,
     )
 
 

@@ -3,5 +3,6 @@
 from weft.coordinator.check_board import BrokenStateError, check_board
 from weft.coordinator.coordinator import Coordinator
 from weft.coordinator.legality import IllegalEventError
+from weft.coordinator.purse import Purse
 
-__all__ = ["BrokenStateError", "Coordinator", "IllegalEventError", "check_board"]
+__all__ = ["BrokenStateError", "Coordinator", "IllegalEventError", "Purse", "check_board"]

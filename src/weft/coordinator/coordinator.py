@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.contracts import TAKEN, Notice, Order, Policy, Watch
+from weft.contracts import TAKEN, Notice, Order, Policy, Verdict, Watch
 from weft.coordinator.boards import (
     call,
     empty_board,
@@ -20,6 +20,7 @@ from weft.coordinator.boards import (
 )
 from weft.coordinator.check_board import check_board
 from weft.coordinator.legality import IllegalEventError, check_event
+from weft.coordinator.purse import OVER_BUDGET, Purse, usage_of
 from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
 from weft.kernels.board import Board
@@ -30,12 +31,14 @@ from weft.model import (
     Estimates,
     Evaluation,
     Freedom,
+    Money,
     Platform,
     Reuse,
     Schedule,
     Situation,
     Tolerance,
     Workflow,
+    forecast,
 )
 from weft.model.events import (
     MACHINE_LOST,
@@ -53,6 +56,7 @@ from weft.model.events import (
     StartTask,
     WakeAt,
 )
+from weft.projection import project
 
 LEFT_OVER = "tasks that lost their inputs on the way"
 CAN_WAIT = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY, EventKind.WAKE)  # no machine changed
@@ -70,10 +74,12 @@ class Coordinator:
         strategy: Policy | Order,
         tolerance: Tolerance | None = None,
         rest: float = 0.0,
+        purse: Purse | None = None,
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
         self.declared = platform  # without what was announced since
         self.tolerance = tolerance or Tolerance()
+        self.purse = purse or Purse()
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
         self.failures: Counter[int] = Counter()  # by task, its own fault
@@ -129,10 +135,28 @@ class Coordinator:
     def situation(self) -> Situation:
         """Everything known now; read off the board once for each moment."""
         if self._situation is None:
-            self._situation = read_situation(
-                self.board, self.workflow, self.platform, self.estimates
-            )
+            situation = read_situation(self.board, self.workflow, self.platform, self.estimates)
+            if self.platform.price.any() or self.platform.link_price.any():
+                usage = usage_of(self.board, self.workflow, self.platform)
+                situation = self.purse.in_view_of(replace(situation, usage=usage))
+            self._situation = situation
         return self._situation
+
+    def money(self) -> Money:
+        """Spent by now, committed to what runs, and planned, as the plan is expected to go on.
+
+        Without a plan nobody knows what is to come.
+        """
+        situation = self.situation()
+        if self.plan is not None:
+            return forecast(project(self.plan, situation) or self.plan, situation)
+        spent, attempts = situation.used, situation.attempts
+        open_ones = np.isnan(attempts.finish)
+        now = np.full(int(open_ones.sum()), self.now)
+        ends = situation.expected_finish()[open_ones]
+        begun = spent.and_then(attempts.processor[open_ones], now, ends).cost(self.platform)
+        cost = spent.cost(self.platform)
+        return Money(cost, begun - cost, float("nan"))
 
     def handle(self, event: Event | NewPlan | NewEstimates) -> list[Command]:
         """One event; what is to be done about it."""
@@ -148,6 +172,8 @@ class Coordinator:
             self.make_room()
             value = self._judged(event)
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
+            if event.kind == EventKind.BUDGET:
+                self._new_budget(event.value)
         change = event if changed and not isinstance(event, NewPlan) else None
         replan = self.consider(late, change)
         commands = self._commands()
@@ -236,6 +262,10 @@ class Coordinator:
             change, self._deferred = self._deferred, None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
+        if change is not None and self._too_dear():
+            return self.asked
+        if self._for_money() and change is not None:  # which is none of the policy's business
+            late, change = self.resume(), None
         if self._left_over and change is None:
             self.asked = Replan(self.version, self.now, LEFT_OVER, forced=True)
             return self.asked
@@ -259,6 +289,26 @@ class Coordinator:
                 self.board.counts[b.GRACE] = 1  # then let it start late
             late, change = self.resume(), None
         return None
+
+    def _for_money(self) -> bool:
+        """Whether it was woken for the sake of the budget only."""
+        woken = bool(self.board.counts[b.FOR_MONEY])
+        self.board.counts[b.FOR_MONEY] = 0
+        return woken
+
+    def _too_dear(self) -> bool:
+        """Whether the plan has become too dear: another one is asked for, if anything can move."""
+        plan, purse = self.plan, self.purse
+        if plan is None or not purse.kept or self.board.counts[b.HELD_BACK] or self.stranded():
+            return False
+        if not purse.exceeded(plan, self.situation(), self.board):
+            return False
+        if not self._anything_to_plan():
+            purse.overrun(self.money(), self.now)
+            return False
+        self.board.counts[b.FOR_MONEY] = 0
+        self.asked = Replan(self.version, self.now, OVER_BUDGET, forced=True)
+        return True
 
     def _rest_is_over(self, change: Event | NewEstimates | None) -> bool:
         """Whether it is time to plan again; a change of the machines cannot wait."""
@@ -307,6 +357,8 @@ class Coordinator:
             makespan, verdict = plan.makespan, TAKEN
             if self.plan is not None and not asked.forced:
                 verdict = self.policy.accept(plan, self.plan, self.situation())
+            if not self.purse.allow(plan, self.situation(), self.board):
+                verdict = self._over_budget(plan, asked, verdict)
         if plan is not None and self.policy is not None and verdict.taken:
             self._install(plan, self.policy.watch(plan, self.situation()))
         migrated = int(self.board.counts[b.N_MIGRATED]) - before
@@ -316,6 +368,22 @@ class Coordinator:
                 migrated, new.seconds,
             )
         )  # fmt: skip
+
+    def _new_budget(self, budget: float) -> None:
+        """There is more money, or less; a run that waits for it may go on, if it will do."""
+        self.purse.budget = budget
+        if self.purse.holds:
+            self.board.counts[b.HELD_BACK], self.purse.holds = 0, False
+
+    def _over_budget(self, plan: Schedule, asked: Replan, verdict: Verdict) -> Verdict:
+        """What to do about a plan that is too dear: only one that must be taken can be."""
+        if not asked.forced:
+            return replace(verdict, taken=False)
+        self.purse.overrun(forecast(plan, self.situation()), self.now)
+        if self.purse.stops:
+            self.board.counts[b.HELD_BACK], self.purse.holds = 1, True
+            return replace(verdict, taken=False)
+        return verdict
 
     def _install(self, schedule: Schedule, watch: Watch) -> None:
         most = len(self.board.in_item) if self.n_done else 0  # every input sent anew

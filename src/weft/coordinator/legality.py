@@ -42,6 +42,8 @@ def _is_legal(board: Board, event: Event) -> bool:
             return which == 0
         case EventKind.PAUSED:
             return event.value in (0.0, 1.0)
+        case EventKind.BUDGET:
+            return which == 0 and event.value >= 0
     if not 0 <= which < board.n_processors:
         return False
     match event.kind:

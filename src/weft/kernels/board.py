@@ -29,7 +29,8 @@ NOTHING, LATE, CHANGED, ROOM = 0, 1, 2, 3
 N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND, N_READY, IN_LINE = range(8)
 N_GIVEN_UP, HELD_BACK = 8, 9  # held back: nothing new is started
 N_MIGRATED = 10  # tasks that a plan moved after they had begun to gather inputs, or to run
-COUNTS = 11
+FOR_MONEY = 11  # the coordinator was woken for the sake of the budget only
+COUNTS = 12
 # which copies may be used
 NEVER, IN_PLACE, ANYWHERE = 0, 1, 2
 
@@ -72,6 +73,7 @@ class Board(NamedTuple):
     attempt: IntArray  # the latest attempt, -1: none
     latest: FloatArray  # the watch: a start later than this is first shown to the policy
     variance: FloatArray  # one number: so is what is off its estimate by more than this share
+    allowance: FloatArray  # one number: what tasks may cost beyond their estimates
     line: IntArray  # just in time: the task's place in line
     unmade: IntArray  # inputs whose producers are not done
     ready: IntArray  # a heap of the ready tasks, first in line first
@@ -88,6 +90,7 @@ class Board(NamedTuple):
     # processors
     present: BoolArray
     leaves: FloatArray  # when it will be gone, as far as that is announced
+    price: FloatArray  # per second
     running: IntArray  # attempt, -1: idle
     queue: IntArray  # the plan: tasks in their order, processor by processor
     queue_at: IntArray  # next in the processor's row

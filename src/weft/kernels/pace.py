@@ -21,6 +21,20 @@ def off_estimate(board: Board, attempt: int) -> bool:
     return bool(abs(took - expected) > board.variance[0] * expected + slop)
 
 
+def costs_more(board: Board, attempt: int) -> bool:
+    """Take what a finished attempt cost beyond its estimate from the allowance; whether it is gone.
+
+    The plan may have reckoned with a slower processor: then this is too strict, and looked into.
+    """
+    if board.allowance[0] == np.inf:
+        return False
+    p = board.attempt_on[attempt]
+    expected = board.estimate[board.attempt_task[attempt] * board.n_processors + p]
+    took = board.clock[0] - board.attempt_start[attempt]
+    board.allowance[0] -= board.price[p] * (took - expected)
+    return bool(board.allowance[0] < 0)
+
+
 def availability_changed(board: Board, p: int, value: float) -> bool:
     """Note what was done at the old speed; whether the new one is off by more than the watch."""
     attempt, now = board.running[p], board.clock[0]

@@ -17,6 +17,7 @@ from weft.kernels.board import (
     FAILED,
     FINISHED,
     FOR_GOOD,
+    FOR_MONEY,
     GONE,
     GRACE,
     HELD_BACK,
@@ -48,7 +49,12 @@ from weft.kernels.losses import (
 )
 from weft.kernels.min_min import map_ready
 from weft.kernels.moves import gather, send
-from weft.kernels.pace import availability_changed, bandwidth_changed, off_estimate
+from weft.kernels.pace import (
+    availability_changed,
+    bandwidth_changed,
+    costs_more,
+    off_estimate,
+)
 from weft.kernels.plans import rescheduling_point
 
 
@@ -60,12 +66,18 @@ def apply_event(board: Board, kind: int, which: int, time: float, value: float) 
     """
     board.clock[0] = time
     if kind == TASK_FINISHED:
-        off = off_estimate(board, which)
-        return finish_attempt(board, which, off), off
+        off, dear = off_estimate(board, which), costs_more(board, which)
+        if dear and not off:
+            board.counts[FOR_MONEY] = 1
+        return finish_attempt(board, which, off or dear), off or dear
     if kind == ITEM_ARRIVED:
         return item_arrived(board, which), False
     if kind == AVAILABILITY:
-        return -1, availability_changed(board, which, value)
+        off = availability_changed(board, which, value)
+        if not off and board.allowance[0] < np.inf:
+            board.counts[FOR_MONEY] = 1
+            return -1, True
+        return -1, off
     if kind == BANDWIDTH:
         bandwidth_changed(board, which, value)
         return -1, False

@@ -26,6 +26,7 @@ class EventKind(IntEnum):
     PAUSED = 8
     LEAVING = 9
     WAKE = 10
+    BUDGET = 11
 
 
 # The values of TASK_FAILED. The first counts as a failure of the task; the last as a loss of the
@@ -47,7 +48,7 @@ class Event:
     kind: EventKind
     which: int
     time: float
-    value: float = 0.0  # the new availability or bandwidth; whose fault a failure is; 1: pause
+    value: float = 0.0  # the new availability, bandwidth or budget; whose fault; 1: pause
     # what only people and the history want to know; the core never looks at it
     detail: Mapping[str, Any] | None = field(default=None, compare=False)
 

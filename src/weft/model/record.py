@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray, frozen
 from weft.model.events import Event, NewEstimates
-from weft.model.money import Usage
+from weft.model.money import Usage, affordable
 from weft.model.platform import Platform
 from weft.model.schedule import Schedule
 from weft.model.workflow import Workflow
@@ -95,6 +95,8 @@ class Run:
     planning_seconds: float = field(default=0.0)
     lessons: tuple[NewEstimates, ...] = ()  # how estimates changed meanwhile
     real: bool = False  # on real machines: transfers take what they take
+    budget: float = math.inf
+    over_budget_at: float = math.nan  # when it was known that the budget would not do
 
     @property
     def makespan(self) -> float:
@@ -117,6 +119,11 @@ class Run:
             log.processor[over], log.start[over], log.finish[over],
             float(np.dot(sizes, self.platform.link_price[sent.source, sent.target])),
         )  # fmt: skip
+
+    @property
+    def within_budget(self) -> bool:
+        """Whether it has cost no more than it might."""
+        return affordable(self.cost, self.budget)
 
     @property
     def considered(self) -> int:
@@ -180,6 +187,17 @@ class Run:
             "lost_seconds": self.lost_seconds,
         }
 
+    def _budget(self) -> dict[str, Any]:
+        """The budget, if there was one, and when it was known that it would not do."""
+        if math.isinf(self.budget):
+            return {}
+        known = None if math.isnan(self.over_budget_at) else self.over_budget_at
+        return {
+            "budget": self.budget,
+            "within_budget": self.within_budget,
+            "over_budget_at": known,
+        }
+
     def _count(self, end: str) -> int:
         return int(np.count_nonzero(self.attempts.end == ENDS.index(end)))
 
@@ -197,6 +215,7 @@ class Run:
             "strategy": self.strategy,
             "makespan": self.makespan,
             "cost": self.cost,
+            **self._budget(),
             "replans": self.replans,
             "considered": self.considered,
             **self.recovery(),

@@ -1,0 +1,98 @@
+"""A run's budget: what the plan may still cost more than planned before it must be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from weft.errors import InputError
+from weft.kernels import board as b
+from weft.kernels.board import Board
+from weft.model import Money, Platform, Schedule, Situation, Usage, Workflow, affordable, forecast
+from weft.model.money import ROUNDING
+from weft.projection import project
+
+OVER_BUDGET = "the plan costs more than the budget"
+CONTINUE, STOP = "continue", "stop"
+NEVER_MIND = 1e300  # an allowance that no task uses up: changes of speed are still looked at
+
+
+class Purse:
+    """The budget of a run, and what to do when even the cheapest way to finish is over it.
+
+    Plans leave a share (`reserve`) of what is not yet spent or committed for surprises.
+    """
+
+    def __init__(
+        self, budget: float = float("inf"), over_budget: str = CONTINUE, reserve: float = 0.0
+    ) -> None:
+        if not budget >= 0:
+            raise InputError(f"the budget must be a number from 0 on, not {budget:g}")
+        if not 0 <= reserve < 1:
+            raise InputError(f"the reserve must be a share from 0 to below 1, not {reserve:g}")
+        if over_budget not in (CONTINUE, STOP):
+            raise InputError(f"over budget a run can `{CONTINUE}` or `{STOP}`, not {over_budget!r}")
+        self.budget, self.stops, self.reserve = budget, over_budget == STOP, reserve
+        self.over_at = float("nan")  # when it was first known that the budget will not do
+        self.needed = float("nan")  # the least that it was expected to cost, the last time
+        self.holds = False  # whether the run is held back for it
+
+    @property
+    def kept(self) -> bool:
+        """Whether there is a budget to keep."""
+        return self.budget < np.inf
+
+    def in_view_of(self, situation: Situation) -> Situation:
+        """The situation with the money that a plan may cost, all in all."""
+        if not self.kept or self.reserve == 0:
+            return replace(situation, budget=self.budget)
+        attempts, now = situation.attempts, situation.now
+        runs = np.isnan(attempts.finish)
+        ends, begun = situation.expected_finish()[runs], np.full(int(runs.sum()), now)
+        sunk = situation.used.and_then(attempts.processor[runs], begun, ends)
+        left = max(0.0, self.budget - sunk.cost(situation.platform))
+        return replace(situation, budget=self.budget - self.reserve * left)
+
+    def exceeded(self, plan: Schedule, situation: Situation, board: Board) -> bool:
+        """Whether the plan, from now on, costs more than there is; else what is left is noted.
+
+        A plan that cannot be followed any more is another matter.
+        """
+        projection = project(plan, situation)
+        if projection is None:
+            return False
+        return not self.allow(projection, situation, board)
+
+    def allow(self, plan: Schedule, situation: Situation, board: Board) -> bool:
+        """Note what tasks may cost beyond their estimates; False: the plan is too dear as it is."""
+        if not self.kept:
+            return True
+        cost = forecast(plan, situation).projected
+        if not affordable(cost, self.budget):
+            board.allowance[0] = NEVER_MIND
+            return False
+        # where costs do not add up, every finished task is looked at
+        left = self.budget * (1 + ROUNDING) - cost
+        board.allowance[0] = left if situation.platform.adds_up else -np.inf
+        return True
+
+    def overrun(self, money: Money, now: float) -> None:
+        """Even the cheapest way to finish is over the budget."""
+        if np.isnan(self.over_at):
+            self.over_at = now
+        self.needed = money.projected
+
+
+def usage_of(board: Board, workflow: Workflow, platform: Platform) -> Usage:
+    """The use of the machines by now, also by attempts that came to nothing; and the transfers."""
+    n, m = int(board.counts[b.N_ATTEMPTS]), int(board.counts[b.N_TRANSFERS])
+    open_ones = board.attempt_end[:n] == b.OPEN
+    until = np.where(open_ones, board.clock[0], board.attempt_finish[:n])
+    transfers = 0.0
+    if platform.link_price.any():
+        source, target = board.transfer_from[:m], board.transfer_to[:m]
+        sizes = workflow.item_size[board.transfer_item[:m]]
+        transfers = float(np.dot(sizes, platform.link_price[source, target]))
+    nothing = Usage.none(platform.n_processors)
+    return nothing.and_then(board.attempt_on[:n], board.attempt_start[:n], until, transfers)
