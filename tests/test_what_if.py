@@ -67,6 +67,37 @@ def test_adding_in_the_middle() -> None:
     assert (row.makespan, row.cost, row.saves, row.taken) == (15, 48, 9, True)
 
 
+def test_money_by_the_hour_and_for_transfers() -> None:
+    hourly = {"price": 2, "billing": 10}
+    told = weft.what_if(alike(4), machines(p=hourly), "p:1..3")
+    assert (told.present.makespan, told.present.cost) == (24, 3 * 20)
+    assert [row.cost for row in told.alternatives] == [2 * 40, 2 * 40, 4 * 20]
+    # in the middle of it: p from 0 to 12, the new one from 3 to 15
+    (row,) = weft.what_if(alike(4), machines(p=hourly), "p:1", at=3).alternatives
+    assert (row.makespan, row.cost) == (15, 40 + 40)
+    (row,) = weft.what_if(alike(4), machines(p=hourly), "p[price=1,billing=0]:1").alternatives
+    assert row.cost == 40 + 12
+    # q is lost at 3: its begun unit is paid, and p works until 24
+    (row,) = weft.what_if(alike(4), machines(p=hourly, q=hourly), remove="q", at=3).alternatives
+    assert (row.makespan, row.cost) == (24, 60 + 20)
+
+
+def test_what_was_sent_is_not_paid_again() -> None:
+    chain: dict[str, Any] = {
+        "tasks": {"a": {"cost": {"p": 1, "q": 99}}, "b": {"cost": {"p": 99, "q": 1}}},
+        "edges": [["a", "b", 4]],
+    }
+    content = {"processors": {"p": None, "q": {"price": 3}}, "network": {"price": 0.5}}
+    wf, pf = weft.load(chain), weft.load_platform(content)
+    for at in (0.0, 0.5, 1.0, 3.0, 5.5, 6.0):  # before it is sent, on its way, there, all done
+        told = weft.what_if(wf, pf, "q:1", at=at)
+        assert (told.present.makespan, told.present.cost) == (6, 3 + 2)
+        assert told.alternatives[0].cost == 3 + 2
+    # what is on its way to q when that is lost was paid in vain; the new one is sent it again
+    (row,) = weft.what_if(wf, pf, "q:1", "q", at=3).alternatives
+    assert (row.makespan, row.cost) == (3 + 4 + 1, 2 + 3 + 2)
+
+
 def test_losing_one_with_what_it_runs() -> None:
     told = weft.what_if(alike(4), machines(p={"price": 2}, q={"price": 2}), remove="q", at=3)
     assert (told.present.makespan, told.present.cost) == (12, 48)
@@ -135,8 +166,11 @@ def test_the_knee() -> None:
 def park(**processors: dict[str, Any]) -> Park:
     content = {
         "processors": processors,
-        "network": {"time_per_unit": 9, "startup": 2},
-        "links": [["a", "b", {"time_per_unit": 1}], ["a", "c", {"time_per_unit": 3}]],
+        "network": {"time_per_unit": 9, "startup": 2, "price": 0.5},
+        "links": [
+            ["a", "b", {"time_per_unit": 1, "price": 2}],
+            ["a", "c", {"time_per_unit": 3, "price": 4}],
+        ],
     }
     wf = weft.load({"tasks": {"s": {"cost": {"a": 4, "b": 8, "c": 12, "d": 1}}, "t": {"cost": 6}}})
     pf = weft.load_platform(content)
@@ -144,8 +178,8 @@ def park(**processors: dict[str, Any]) -> Park:
 
 
 def test_what_a_new_one_is_like() -> None:
-    known = park(a={"speed": 2, "price": 5}, b={}, c={})
-    texts = ["a:2", "b[speed=4,price=1]:1", "new[speed=2]:1", "c[host=a]:1"]
+    known = park(a={"speed": 2, "price": 5, "billing": 60}, b={"billing": 7}, c={})
+    texts = ["a:2", "b[speed=4,price=1,billing=9]:1", "new[speed=2]:1", "c[host=a]:1"]
     (change,) = question(texts, [], known.platform.processor_names).changes
     pf, estimates = known.grown(change, at=7)
     assert pf.processor_names[3:] == ("a+1", "a+2", "b+1", "new", "c+1")
@@ -153,6 +187,7 @@ def test_what_a_new_one_is_like() -> None:
     assert pf.host[-1] == 0  # on the host that it was put on
     assert pf.speed[3:].tolist() == [2, 2, 4, 2, 1]
     assert pf.price[3:].tolist() == [5, 5, 1, 0, 0]
+    assert pf.billing.tolist() == [60, 7, 0, 60, 60, 9, 0, 0]
     assert set(pf.joins[3:].tolist()) == {7}
     # `s` has costs by processor only: the mean 8 at the mean speed 4 / 3; `t` has a base cost
     assert estimates.cost[0, 3:] == pytest.approx([4, 4, 2, 8 * (4 / 3) / 2, 12])
@@ -164,6 +199,11 @@ def test_what_a_new_one_is_like() -> None:
     assert link[5].tolist() == [1, 5, 9, 1, 1, 0, 9]  # b's: 1 and 9
     assert set(link[6, :6].tolist()) == {9}
     assert pf.startup[3, 0] == 2
+    price = pf.link_price
+    assert np.array_equal(price, price.T)
+    assert price[3].tolist() == [3, 2, 4, 0, 3, 2, 0.5]  # to its like: the median of 2 and 4
+    assert price[5].tolist() == [2, 1.25, 0.5, 2, 2, 0, 0.5]  # b's: 2 and 0.5
+    assert price[6].tolist() == [0.5] * 6 + [0]
 
 
 def test_names_that_are_taken() -> None:
@@ -204,6 +244,9 @@ def test_the_present_is_left_alone() -> None:
         (("p:3..2",), (), None, "adds nothing"),
         (("p[speed=0]:1",), (), None, "the speed in"),
         (("p[price=nan]:1",), (), None, "the price in"),
+        (("p[billing=-60]:1",), (), None, "the billing in"),
+        (("p[billing=1e-310]:1",), (), None, "the billing in"),
+        (("p[biling=60]:1",), (), None, "did you mean 'billing'"),
         (("p[colour=3]:1",), (), None, "unknown option 'colour'"),
         (("p[host=x]:1",), (), None, "unknown host 'x'"),
         (("p:1", "p:2"), (), None, "twice"),

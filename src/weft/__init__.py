@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from weft.api import compute, load, load_platform, plan, run, simulate, what_if
+    from weft.api import compute, load, load_platform, pareto, plan, run, simulate, what_if
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
     from weft.executors.progress import progress
     from weft.experiments.comparison import compare
@@ -27,6 +27,7 @@ _HOMES = {
     "load": "weft.api",
     "load_platform": "weft.api",
     "plan": "weft.api",
+    "pareto": "weft.api",
     "simulate": "weft.api",
     "run": "weft.api",
     "compute": "weft.api",
@@ -64,6 +65,7 @@ __all__ = [
     "compute",
     "load",
     "load_platform",
+    "pareto",
     "plan",
     "progress",
     "rewind_set",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,14 +17,17 @@ from weft import formats, registry
 from weft.errors import InputError
 from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.files import in_file
+from weft.limits import check_limits, plan_within
 from weft.model import Estimates, Platform, Run, Schedule, Situation, Workflow
 
 if TYPE_CHECKING:
     from weft.flow import Flow, Task
+    from weft.frontier import Frontier
     from weft.live import Listener, Outcome
     from weft.whatif import WhatIf
 
 Source = str | PathLike[str] | Mapping[str, Any]
+Price = float | Mapping[str, float | tuple[float, float]]
 
 
 def load(source: Source) -> Workflow:
@@ -37,9 +40,42 @@ def load_platform(source: Source) -> Platform:
     return formats.load_platform(source)
 
 
-def plan(workflow: Workflow, platform: Platform, planner: str = "heft") -> Schedule:
-    """A schedule of the whole workflow, before anything has started."""
-    return registry.planner(planner).plan(Situation.at_start(workflow, platform))
+def plan(
+    workflow: Workflow,
+    platform: Platform,
+    planner: str | None = None,
+    budget: float | None = None,
+    deadline: float | None = None,
+) -> Schedule:
+    """A schedule of the whole workflow, before anything has started.
+
+    With a `budget`, the fastest plan found that costs at most that; with a `deadline`, the cheapest
+    one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
+    `heft`. A named planner that knows no budget plans first, and then `loss3` saves.
+    """
+    check_limits(budget, deadline)
+    return plan_within(Situation.at_start(workflow, platform), planner, budget, deadline)
+
+
+def pareto(
+    workflow: Workflow,
+    platform: Platform,
+    planner: str | None = None,
+    points: int = 25,
+    budget: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Frontier:
+    """What more money would buy: plans from the cheapest to the fastest, none better than another.
+
+    Each has the `budget` with which `plan` gives it. They are by `best-affordable`, unless a
+    planner is named. So many budgets (`points`) are tried, and the one that is given.
+    """
+    from weft.frontier import frontier
+
+    check_limits(budget, None)
+    chosen = None if planner is None else registry.planner(planner)
+    situation = Situation.at_start(workflow, platform)
+    return frontier(situation, chosen, points, progress, budget)
 
 
 def simulate(
@@ -57,6 +93,9 @@ def simulate(
     failures: int = 0,
     failure_rate: float = 0.0,
     return_after: float = math.inf,
+    budget: float | None = None,
+    over_budget: str = "continue",
+    reserve: float = 0.0,
 ) -> Run:
     """A run in a simulated world, whose durations are drawn within +-qoi or given by `world`.
 
@@ -65,11 +104,15 @@ def simulate(
     different processors (`failures`) die in that time, or each at a rate (`failure_rate`), for good
     or for `return_after` seconds; one is always left. The same seed draws the same for every
     strategy. A world may be combined with what it does not give. `by_events` keeps every event.
+    With a `budget` every plan is affordable; if none is any more, the run is finished the cheapest
+    way, or stops (`over_budget="stop"`). Plans leave a share of what is left, the `reserve`, for
+    surprises.
     """
     from weft import wiring
+    from weft.coordinator import Purse
     from weft.executors import reality, scenarios
 
-    policy, planner = registry.strategy(strategy)
+    policy, planner = registry.strategy(strategy, budgeted=budget is not None)
     estimates = Estimates.declared(workflow, platform)
     scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
     scenarios.check_failures(scenario, platform)
@@ -87,7 +130,8 @@ def simulate(
         planned = plan(workflow, platform, "heft").makespan
         lasts = planned if world is None else _lasts(workflow, platform, Estimates(truth.work))
         truth = scenarios.with_scenario(truth, platform, scenario, planned, seed, lasts)
-    return wiring.simulate(workflow, platform, estimates, policy, planner, truth, by_events)
+    purse = Purse(math.inf if budget is None else budget, over_budget, reserve)
+    return wiring.simulate(workflow, platform, estimates, policy, planner, truth, by_events, purse)
 
 
 def _lasts(workflow: Workflow, platform: Platform, actual: Estimates) -> float:
@@ -145,12 +189,22 @@ def run(
     keep_results: bool = False,
     resume: str | None = None,
     listener: Listener | None = None,
+    price: Price | None = None,
+    transfer_price: float = 0.0,
+    budget: float | None = None,
+    over_budget: str | None = None,
+    reserve: float = 0.0,
 ) -> Outcome:
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
     `on` is `local` (the default), `local:4`, `dask://host:port` or a Client of Dask. Files are read
     and written in `dir`, where `.weft/runs` keeps the run's journal. `resume` names a run there to
     go on with, as it was asked for then, and there too unless `on` is given.
+    `price` is money per second of use: a number, or a dict from names of processors, hosts or
+    machines (`fast*`) to numbers or to pairs with a billing unit in seconds; `transfer_price` is
+    for a unit of data. With a `budget` every plan is affordable; if none is any more, the run is
+    finished the cheapest way (`over_budget="continue"`), or stops ("stop") and can be resumed with
+    a larger one. Plans leave a share of what is left, the `reserve`, for surprises.
     A run that fails does not raise: look at `.status` and `.failures`.
     """
     from weft import live
@@ -170,7 +224,9 @@ def run(
         from weft.journal.places import RunHome
 
         home = RunHome.find(directory, resume)
-        return live.resume(home, workflow, calls, listener=listener, fetch=fetch, on=on)
+        return live.resume(
+            home, workflow, calls, on, listener, fetch, budget=budget, over_budget=over_budget
+        )
     options = live.Options(
         on="local" if on is None else on,
         strategy=strategy,
@@ -182,6 +238,11 @@ def run(
         absolute=absolute,
         use_history=use_history,
         keep_results=keep_results,
+        price=price,
+        transfer_price=transfer_price,
+        budget=budget,
+        over_budget=over_budget or "continue",
+        reserve=reserve,
     )
     return live.start(workflow, options, calls, source, listener, fetch)
 

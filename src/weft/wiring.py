@@ -10,7 +10,8 @@ from typing import Protocol, cast
 import numpy as np
 
 from weft.contracts import Executor, Order, Planner, Policy
-from weft.coordinator import Coordinator, Purse
+from weft.coordinator import Coordinator
+from weft.coordinator.purse import Purse
 from weft.errors import PlanningError, UnaffordableError, WeftError
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor

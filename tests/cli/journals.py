@@ -68,10 +68,11 @@ def write_run(
     fails: dict[int, str] | None = None,
     retries: int = 0,
     ended: str | None = "finished",
+    platform: Platform | None = None,
 ) -> RunHome:
     """The home of a run that took `factor` times what it expected."""
     workflow: Workflow = load(content)
-    platform = local(processors)
+    platform = platform or local(processors)
     estimates = Estimates.declared(workflow, platform)
     home = RunHome.create(directory, workflow.name)
     options = Options(on=f"local:{processors}", retries=retries, keep_going=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import pty
 import sys
@@ -28,7 +29,9 @@ from weft.journal.log import read
 from weft.live.outcome import Outcome
 from weft.live.replay import replay
 from weft.live.session import Session
+from weft.model import Money, Platform
 from weft.model.events import Event, EventKind
+from weft.model.platform import Processor
 
 from .commands import MAIN
 from .journals import forks, write_run
@@ -36,10 +39,17 @@ from .live_runs import chain, write_workflow
 
 
 def session_of(
-    folder: Path, now: float, stop_after: int | None = 3, n: int = 4, strategy: str = "static"
+    folder: Path,
+    now: float,
+    stop_after: int | None = 3,
+    n: int = 4,
+    strategy: str = "static",
+    platform: Platform | None = None,
 ) -> Session:
     """A session that has come so far."""
-    home = write_run(folder, forks(n), strategy=strategy, stop_after=stop_after, ended=None)
+    home = write_run(
+        folder, forks(n), strategy=strategy, stop_after=stop_after, ended=None, platform=platform
+    )
     replayed = replay(read(home.journal), home.data)
     made = SimpleNamespace(
         header=replayed.header,
@@ -47,6 +57,8 @@ def session_of(
         progress=replayed.progress,
         clock=lambda: now,
         recorder=SimpleNamespace(journal=SimpleNamespace(path=home.journal)),
+        spending=SimpleNamespace(money=None, at=0.0),
+        attempts_before=len(replayed.run().attempts.task),
     )
     return cast("Session", made)
 
@@ -182,6 +194,29 @@ def test_the_picture() -> None:
         "p-3 gone",
         "new plans: 4, the last: late start of x",
     ]
+
+
+def test_the_picture_of_a_run_that_costs_money() -> None:
+    money = {"money": Money(1.5, 0.25, 2.0), "budget": 4.0}
+    lines = drawn(View(**(vars(VIEW) | money))).splitlines()
+    assert lines[3] == "1.5 spent, 0.25 committed, 3.75 projected of a budget of 4"
+    unplanned = {"money": Money(1.5, 0.25, math.nan)}
+    assert drawn(View(**(vars(VIEW) | unplanned))).splitlines()[3] == "1.5 spent, 0.25 committed"
+
+
+def test_money_is_spent_while_nothing_happens(tmp_path: Path) -> None:
+    """Two processors have run since the thread that drives has looked at the money."""
+    platform = Platform.build([Processor("p", "h", price=2.0), Processor("q", "h", price=1.0)])
+    session = session_of(tmp_path, now=3.5, platform=platform)
+    session.spending.money, session.spending.at = Money(8.0, 5.0, 1.0), 3.0
+    view = look(session)
+    assert view.money == Money(9.5, 3.5, 1.0)
+    session.spending.at = 0.0
+    assert look(session).money == Money(13.0, 0.0, 1.0)  # overdue: no more than was committed
+    assert (
+        plain_lines(session, events_of(session))[-1]
+        == "[3.5 s] 13 spent, 0 committed, 14 projected"
+    )
 
 
 def test_many_processors_are_only_counted() -> None:

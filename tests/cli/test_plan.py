@@ -43,6 +43,26 @@ def in_process(
     return caught.value.code, *capsys.readouterr()
 
 
+PAID = """\
+processors:
+  fast: {speed: 2, price: 3, billing: 10}
+  slow: {speed: 1.5, price: 1}
+network: {time_per_unit: 0.01, price: 0.5}
+"""
+
+
+def test_what_each_processor_costs_and_the_transfers(folder: Path) -> None:
+    (folder / "pf.yaml").write_text(PAID)
+    lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
+    assert lines[1] == "planner heft: makespan 4.1 s, cost 37, mean utilisation 73%"
+    assert lines[2:6] == [
+        "processor host tasks busy s busy % cost",
+        "fast fast 2 4 98% 30",  # one unit of 10 s
+        "slow slow 1 2 49% 2",
+        "transfers 5",
+    ]
+
+
 def test_the_summary(folder: Path) -> None:
     lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
     assert lines == [

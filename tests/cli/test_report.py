@@ -11,6 +11,7 @@ import pytest
 
 from weft.journal.lock import RunLock
 from weft.journal.places import RunHome
+from weft.model import Link, Platform, Processor
 
 from .commands import refuse, succeed
 from .journals import forks, write_run
@@ -67,6 +68,60 @@ def test_the_same_in_words(tmp_path: Path) -> None:
     replans = lines[lines.index("New plans, and why") + 2 :]
     assert re.fullmatch(r"1\.5 s late start of part-\d yes 6\.5 s [0-9.]+ m?s", replans[0])
     assert not any(line == "Failures" for line in lines)
+
+
+def priced() -> Platform:
+    """Two machines: one is paid by the second, the other by units of 4 s; sending costs 0.5."""
+    processors = [Processor("a", price=2), Processor("b", price=1, billing=4)]
+    return Platform.build(processors, Link(0.25, 0.0, 0.5))
+
+
+def work() -> dict[str, Any]:
+    """Three tasks: the second reads of the first, the third is by itself."""
+    tasks = {
+        "one": {"cost": {"a": 2, "b": 20}},
+        "two": {"cost": {"a": 2, "b": 20}},
+        "three": {"cost": {"a": 20, "b": 5}},
+    }
+    return {"name": "work", "tasks": tasks, "edges": [["one", "two", 4], ["one", "three", 8]]}
+
+
+def test_what_it_cost(tmp_path: Path) -> None:
+    home = write_run(tmp_path, work(), strategy="static", platform=priced())
+    told = as_json(home)
+    # a works from 0 to 4, b from 4 to 9: two units of 4 s; 8 units of data are sent
+    assert [row["cost"] for row in told["processors"]] == [8, 8]
+    assert (told["cost"], told["transfers_cost"]) == (20, 4)
+    assert (told["budget"], told["money"]) == (None, None)
+    lines = [" ".join(x.split()) for x in succeed("report", "last", cwd=tmp_path).splitlines()]
+    assert "cost: 20 (4 for transfers)" in lines
+    assert "processor host tasks failed busy share cost" in lines
+    assert "b b 1 0 5 s 56% 8" in lines
+    assert "transfers cost 4 more" in lines
+    succeed("report", "last", "--html", "page.html", cwd=tmp_path)
+    page = (tmp_path / "page.html").read_text()
+    assert "<b>20</b><span>cost</span>" in page
+    assert '<th class="right">cost</th>' in page
+
+
+def test_what_it_will_cost(tmp_path: Path) -> None:
+    home = write_run(
+        tmp_path, work(), strategy="static", platform=priced(), stop_after=2, ended=None
+    )
+    with RunLock(home):
+        told = as_json(home)["money"]
+        # at 4: a has done both; b begins, and with that a unit, and will need two
+        assert told == {"spent": 16, "committed": 4, "planned": 0, "projected": 20}
+        shown = succeed("report", "last", cwd=tmp_path)
+        assert "16 spent (4 for transfers), 4 committed, 20 projected" in " ".join(shown.split())
+    assert as_json(home)["money"] == told  # nobody drives it, and it is not finished
+
+
+def test_nothing_is_said_of_money_where_all_is_free(tmp_path: Path) -> None:
+    write_run(tmp_path, forks(2))
+    shown = succeed("report", "last", "--html", "page.html", cwd=tmp_path)
+    assert "cost" not in shown
+    assert ">cost<" not in (tmp_path / "page.html").read_text().split("<iframe")[0]
 
 
 def test_failures_and_retries(tmp_path: Path) -> None:

@@ -38,6 +38,20 @@ def by_library(**options: Any) -> dict[str, Any]:
     return library.simulate(workflow, platform, **options).to_dict()
 
 
+def test_what_each_processor_costs_and_the_transfers(folder: Path) -> None:
+    paid = "{fast: {speed: 2, price: 3, billing: 10}, slow: {speed: 1.5, price: 1}}"
+    network = "{time_per_unit: 0.01, price: 0.5}"
+    (folder / "pf.yaml").write_text(f"processors: {paid}\nnetwork: {network}\n")
+    lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
+    assert lines[1] == "strategy static: makespan 4.1 s (planned 4.1 s, +0.0%), cost 37"
+    at = lines.index("processor host tasks lost attempts busy s busy % cost")
+    assert lines[at + 1 : at + 4] == [
+        "fast fast 2 0 4 98% 30",  # one unit of 10 s
+        "slow slow 1 0 2 49% 2",
+        "transfers 5",
+    ]
+
+
 def test_as_planned(folder: Path) -> None:
     lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
     took = lines[2].rpartition("; ")[2]

@@ -73,9 +73,10 @@ def platforms(draw: st.DrawFn) -> Platform:
         leaves = draw(st.one_of(st.just(float("inf")), st.floats(101, 200)))
         speed = draw(st.floats(1e-3, 1e3))
         host = draw(st.one_of(st.none(), st.sampled_from(hosts)))
-        processors.append(Processor(name, host, speed, draw(AMOUNTS), joins, leaves))
+        money = {"price": draw(AMOUNTS), "billing": draw(AMOUNTS)}
+        processors.append(Processor(name, host, speed, joins=joins, leaves=leaves, **money))
     used = list(dict.fromkeys(p.host or p.name for p in processors))
-    links = st.builds(Link, AMOUNTS, AMOUNTS)
+    links = st.builds(Link, AMOUNTS, AMOUNTS, AMOUNTS)
     pairs = {pair: draw(links) for pair in combinations(used, 2) if draw(st.booleans())}
     return Platform.build(processors, draw(links), pairs)
 
@@ -96,7 +97,8 @@ def assert_same_platform(a: Platform, b: Platform) -> None:
         b.host_names,
         b.network,
     )
-    for array in ("host", "speed", "price", "joins", "leaves", "startup", "time_per_unit"):
+    of_processors = ("host", "speed", "price", "billing", "joins", "leaves")
+    for array in (*of_processors, "startup", "time_per_unit", "link_price"):
         assert np.array_equal(getattr(a, array), getattr(b, array))
 
 

@@ -1,6 +1,7 @@
 """The weft platform file: what it means, and what is wrong with a wrong one."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,43 @@ def test_the_network_defaults_to_one_unit_per_second() -> None:
     assert platform.time_per_unit.tolist() == [[0, 1], [1, 0]]
 
 
+def test_prices_are_per_second_or_by_billing_unit_and_links_have_theirs() -> None:
+    content = {
+        "processors": {
+            "a": {"price": 2, "billing": 3600},
+            "b": {"price": 1, "billing": 0},
+            "c": None,
+        },
+        "network": {"price": 0.5, "startup": 1},
+        "links": [
+            ["a", "b", {"price": 0}],
+            ["b", "c", {"time_per_unit": 3}],  # silent on the price: the network's
+        ],
+    }
+    platform = platform_from_dict(content)
+    assert platform.billing.tolist() == [3600, 0, 0]
+    assert platform.network == Link(1.0, 1.0, 0.5)
+    assert platform.link_price.tolist() == [[0, 0, 0.5], [0, 0, 0.5], [0.5, 0.5, 0]]
+    assert platform_to_dict(platform) == {
+        "processors": {"a": {"price": 2, "billing": 3600}, "b": {"price": 1}, "c": {}},
+        "network": {"time_per_unit": 1, "startup": 1, "price": 0.5},
+        "links": [
+            ["a", "b", {"time_per_unit": 1, "price": 0}],
+            ["b", "c", {"time_per_unit": 3}],
+        ],
+    }
+
+
+def test_nothing_is_said_of_money_where_all_is_free() -> None:
+    platform = platform_from_dict({"processors": {"a": None, "b": None}})
+    assert not platform.billing.any()
+    assert not platform.link_price.any()
+    assert platform_to_dict(platform) == {
+        "processors": {"a": {}, "b": {}},
+        "network": {"time_per_unit": 1},
+    }
+
+
 def test_bandwidth_zero_is_fine_where_nothing_uses_it() -> None:
     one_host = {"r1": {"host": "a"}, "r2": {"host": "a"}}
     platform = load_platform({"processors": one_host, "network": {"bandwidth": 0}})
@@ -69,6 +107,11 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"processors": {"a": {"speed": 0}}}, "processors.a.speed", "more than 0"),
     ({"processors": {"a": {"speed": True}}}, "processors.a.speed", "not true"),
     ({"processors": {"a": {"price": -1}}}, "processors.a.price", "must not be negative"),
+    ({"processors": {"a": {"billing": -60}}}, "processors.a.billing", "must not be negative"),
+    ({"processors": {"a": {"billing": "hour"}}}, "processors.a.billing", "expected a number"),
+    ({"processors": {"a": {"billing": math.inf}}}, "processors.a.billing", "finite"),
+    ({"processors": {"a": {"billing": 1e-310}}}, "processors.a.billing", "out of range"),
+    ({"processors": {"a": {"biling": 60}}}, "processors.a", "did you mean 'billing'?"),
     ({"processors": {"a": {"joins": -1}}}, "processors.a.joins", "must not be negative"),
     ({"processors": {"a": {"leaves": math.inf}}}, "processors.a.leaves", "finite"),
     ({"processors": {"a": {"joins": 5, "leaves": 5}}}, "processors.a.leaves", "not after"),
@@ -77,6 +120,10 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"processors": AB, "network": 3}, "network", "expected a mapping"),
     ({"processors": AB, "network": {"latency": 3}}, "network", "unknown field 'latency'"),
     ({"processors": AB, "network": {"startup": -3}}, "network.startup", "negative"),
+    ({"processors": AB, "network": {"price": -0.1}}, "network.price", "negative"),
+    ({"processors": AB, "network": {"billing": 60}}, "network", "unknown field 'billing'"),
+    ({"processors": AB, "links": [["a", "b", {"price": -1}]]}, "links[0].price", "negative"),
+    ({"processors": AB, "links": [["a", "b", {"price": "1"}]]}, "links[0].price", "a number"),
     (
         {"processors": AB, "network": {"bandwidth": 1, "time_per_unit": 1}},
         "network",
@@ -132,6 +179,13 @@ def test_wrong_content_says_what_and_where(content: Any, place: str, problem: st
         platform_from_dict(content)
     assert caught.value.place == place
     assert problem in caught.value.problem
+
+
+def test_prices_that_differ_by_direction_cannot_be_written() -> None:
+    built = Platform.build([Processor("a"), Processor("b")])
+    uneven = replace(built, link_price=np.array([[0.0, 1.0], [2.0, 0.0]]))
+    with pytest.raises(InputError, match="differs by direction"):
+        platform_to_dict(uneven)
 
 
 def test_links_that_differ_by_direction_cannot_be_written() -> None:

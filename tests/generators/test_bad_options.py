@@ -124,6 +124,9 @@ def test_no_edges_and_a_ccr() -> None:
         ("startup", -1.0),
         ("price", -1.0),
         ("price_noise", 3.0),
+        ("billing", -1.0),
+        ("billing", math.inf),
+        ("transfer_price", -0.5),
         ("seed", -1),
     ],
 )

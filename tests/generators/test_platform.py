@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft.formats import load_platform, platform_to_dict
 from weft.generators import generate, generate_platform
 from weft.model import Estimates
 
@@ -49,6 +50,28 @@ def test_properties(
     bandwidth = 1 / p.time_per_unit[between]
     assert np.all(np.abs(bandwidth / 10.0 - 1) <= spread / 2 + 1e-9)
     assert p.present(0.0).all()
+
+
+def test_billing_units_and_prices_of_transfers() -> None:
+    free = generate_platform(6, cores=2, bandwidth_spread=1.0, seed=5)
+    assert not free.billing.any()
+    assert not free.link_price.any()
+    paid = generate_platform(
+        6, cores=2, bandwidth_spread=1.0, seed=5, billing=3600, transfer_price=0.01
+    )
+    assert paid.billing.tolist() == [3600] * 6
+    assert np.array_equal(paid.link_price, 0.01 * ~np.eye(3, dtype=np.bool_))
+    assert paid.network.price == 0.01
+    for name in ("speed", "price", "time_per_unit"):  # the rest is as it was
+        assert np.array_equal(getattr(paid, name), getattr(free, name))
+    back = load_platform(platform_to_dict(paid))
+    assert np.array_equal(back.billing, paid.billing)
+    assert np.array_equal(back.link_price, paid.link_price)
+    joined = generate_platform(
+        2, join_every=5, join_share=1, join_until=5, billing=60, transfer_price=2
+    )
+    assert joined.billing.tolist() == [60] * 4
+    assert joined.link_price[0].tolist() == [0, 2, 2, 2]
 
 
 def test_means() -> None:

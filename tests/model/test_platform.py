@@ -83,8 +83,19 @@ def test_nothing_can_be_written_to() -> None:
     pf = two_hosts()
     arrays = {f.name: getattr(pf, f.name) for f in fields(pf)}
     arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
-    assert len(arrays) == 7
+    assert len(arrays) == 9
     for name, array in arrays.items():
         assert not array.flags.writeable, name
     with pytest.raises(FrozenInstanceError):
         pf.network = Link()  # type: ignore[misc]
+
+
+def test_what_data_and_begun_units_cost() -> None:
+    processors = [Processor("a", price=1, billing=60), Processor("b"), Processor("c", host="b")]
+    free = Platform.build([Processor("a", price=1)])
+    assert (free.billing.tolist(), free.link_price.tolist()) == ([0], [[0]])
+    assert free.adds_up
+    pf = Platform.build(processors, Link(1.0, 0.0, 0.5), {("b", "a"): Link(price=2.0)})
+    assert pf.billing.tolist() == [60, 0, 0]
+    assert pf.link_price.tolist() == [[0, 2], [2, 0]]
+    assert not pf.adds_up

@@ -118,7 +118,7 @@ def _platform(
             leaves = joins + UNIT + _time(rng, horizon, exact)
         host = f"h{rng.integers(0, 1 + count // 2)}" if shared else None
         speed = float(rng.choice([0.5, 1.0, 2.0])) if exact else float(rng.uniform(0.5, 2))
-        processors.append(Processor(f"p{p}", host, speed, 0.0, joins, leaves))
+        processors.append(Processor(f"p{p}", host, speed, joins=joins, leaves=leaves))
     top = int(rng.integers(1, 4))
     late = bool(rng.random() < 0.5)
     names = list(dict.fromkeys(p.host or p.name for p in processors))

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.cli import bench_real
+from weft.cli import bench_budget, bench_real
 from weft.cli.tables import progress_bar, table
 
 app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
+app.command()(bench_budget.budget)
 app.command()(bench_real.dask)
 app.command()(bench_real.joins)
 app.command()(bench_real.overhead)

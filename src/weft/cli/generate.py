@@ -202,6 +202,12 @@ def _platform(
     price_noise: Annotated[
         float, typer.Option(help="Prices follow speeds, within 1 - n/2 .. 1 + n/2.")
     ] = 0.2,
+    billing: Annotated[
+        float, typer.Option(help="Prices are paid per begun unit of so many seconds; 0: each.")
+    ] = 0.0,
+    transfer_price: Annotated[
+        float, typer.Option(help="Price of a unit of data sent to another host.")
+    ] = 0.0,
     join_every: JoinEvery = 0,
     join_share: JoinShare = 0.0,
     join_until: JoinUntil = 0,
@@ -209,6 +215,8 @@ def _platform(
     """Random platform: processors of unlike speed and price, and their network.
 
     Example: `weft generate platform --processors 8 --cores 2 --heterogeneity 1 -o cluster.yaml`
+
+    Paid by the hour, and for data that moves: `--price 0.001 --billing 3600 --transfer-price 0.01`
 
     From 10 processors to 30, two more every 400 s (costs per processor must be for all 30):
     `weft generate platform --processors 10 --join-every 400 --join-share 0.2 --join-until 4000`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from weft.files import in_file
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from weft.model import Schedule
+    from weft.model import Platform, Schedule, Workflow
 
 SHOWN = 30  # tasks listed one by one; beyond that a summary says more
 
@@ -25,11 +25,23 @@ def plan(
         Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
     ],
     planner: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="A planner, such as `heft` or `heft[insertion=false]`; see `weft planners`."
+            help="A planner, such as `heft` or `heft[insertion=false]`; see `weft planners`. "
+            "Default: `heft`; with a budget `best-affordable`; with a deadline `cheapest-in-time`."
         ),
-    ] = "heft",
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="The fastest plan that costs at most this.")
+    ] = None,
+    deadline: Annotated[
+        float | None,
+        typer.Option(help="The cheapest plan that ends by then, in seconds from the start."),
+    ] = None,
+    pareto: Annotated[
+        Path | None,
+        typer.Option(help="Draw what more money would buy: .png or .svg. With a table of plans."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the schedule as JSON.")] = False,
     gantt: Annotated[
         list[Path] | None,
@@ -38,26 +50,75 @@ def plan(
 ) -> None:
     """Plan a workflow: which task runs where and when, how long it takes, what it costs.
 
+    With a budget or a deadline: the fastest plan found within the one, the cheapest one by the
+    other. Where there is none, it says what there is, and exits with 2.
+
     Example: `weft plan wf.yaml -p cluster.yaml --planner heft --gantt plan.html`
+
+    Example: `weft plan wf.yaml -p cluster.yaml --budget 40`, or `--pareto money.png`
     """
     from weft import api, registry
-    from weft.model import Situation
+    from weft.limits import check_limits
+    from weft.model import Estimates
 
     for path in gantt or []:
         check_suffix(path)
-    chosen = registry.planner(planner)
+    if pareto is not None:
+        _check_pareto(pareto, gantt)
+    if planner is not None:
+        registry.planner(planner)  # a wrong one is told before the work
+    check_limits(budget, deadline)
     wf, pf = api.load(workflow), api.load_platform(platform)
     with in_file(workflow):  # a task without a cost is found only with the platform at hand
-        situation = Situation.at_start(wf, pf)
-    schedule = chosen.plan(situation)
+        Estimates.declared(wf, pf)
+    if pareto is not None:
+        _pareto(wf, pf, planner, pareto, as_json, budget, deadline)
+        return
+    schedule = api.plan(wf, pf, planner, budget, deadline)
     if as_json:
-        print(json.dumps(schedule.to_dict(), indent=1))
+        print(json.dumps(_as_dict(schedule, budget, deadline), indent=1))
     else:
-        show(schedule)
+        show(schedule, budget, deadline)
     for path in gantt or []:
         draw(schedule, path)
         if not as_json:
             print(f"wrote {path}")
+
+
+def _check_pareto(path: Path, gantt: list[Path] | None) -> None:
+    from weft.experiments.comparison_plot import check_plot
+
+    check_plot(path)
+    if gantt:
+        raise InputError("--gantt draws one plan, --pareto many: ask for one of them")
+
+
+def _pareto(
+    wf: Workflow,
+    pf: Platform,
+    planner: str | None,
+    path: Path,
+    as_json: bool,
+    budget: float | None,
+    deadline: float | None,
+) -> None:
+    """The plans over all budgets: printed, and drawn."""
+    from weft import api
+    from weft.cli.pareto_output import show_frontier
+    from weft.cli.tables import progress_bar
+    from weft.experiments.frontier_plot import write_plot
+
+    with progress_bar("planning for many budgets", shown=True) as progress:
+        frontier = api.pareto(wf, pf, planner, budget=budget, progress=progress)
+    if as_json:
+        limits = {"budget": budget, "deadline": deadline}
+        asked = {key: value for key, value in limits.items() if value is not None}
+        print(json.dumps({**frontier.to_dict(), **asked}, indent=1))
+    else:
+        show_frontier(frontier, wf.name, budget)
+    write_plot(frontier, path, f"{wf.name}: what money buys", budget, deadline)
+    if not as_json:
+        print(f"wrote {path}")
 
 
 def check_suffix(path: Path) -> None:
@@ -79,7 +140,16 @@ def draw(schedule: Schedule, path: Path) -> None:
         charts.write_gantt(schedule, path)
 
 
-def show(schedule: Schedule) -> None:
+def _as_dict(schedule: Schedule, budget: float | None, deadline: float | None) -> dict[str, Any]:
+    """The schedule, with what was asked for."""
+    limits = {"budget": budget, "deadline": deadline}
+    asked = {key: value for key, value in limits.items() if value is not None}
+    content = schedule.to_dict()
+    tasks = content.pop("tasks")
+    return {**content, **asked, "tasks": tasks}
+
+
+def show(schedule: Schedule, budget: float | None = None, deadline: float | None = None) -> None:
     """Print a summary, each processor's share, and the tasks where they are few."""
     from rich.console import Console
 
@@ -97,6 +167,14 @@ def show(schedule: Schedule) -> None:
         markup=False,
         style="bold",
     )
+    if schedule.by:
+        console.print(f"found by {schedule.by}", markup=False)
+    if budget is not None:
+        left = max(0.0, budget - schedule.cost)  # it may be over by what is but rounding
+        console.print(f"budget {budget:,.6g}: cost {schedule.cost:,.6g}, {left:,.6g} left")
+    if deadline is not None:
+        left = max(0.0, deadline - span)
+        console.print(f"deadline {deadline:,.6g} s: ends at {span:,.6g} s, {left:,.6g} s before it")
     console.print(_processors(schedule))
     if wf.n_tasks <= SHOWN:
         console.print(_tasks(schedule))
@@ -107,6 +185,7 @@ def _processors(schedule: Schedule) -> Table:
     from rich.text import Text
 
     pf, busy, span = schedule.platform, schedule.busy, schedule.makespan
+    cost = schedule.usage.by_processor(pf)
     table = Table("processor", "host", box=None, header_style="dim")
     for heading in ("tasks", "busy s", "busy %", "cost"):
         table.add_column(heading, justify="right")
@@ -120,8 +199,10 @@ def _processors(schedule: Schedule) -> Table:
             str(counts[p]),
             f"{busy[p]:,.6g}",
             f"{busy[p] / span:.0%}" if span > 0 else "-",
-            f"{busy[p] * pf.price[p]:,.6g}",
+            f"{cost[p]:,.6g}",
         )
+    if pf.link_price.any():
+        table.add_row("transfers", *[""] * 4, f"{schedule.usage.transfers:,.6g}", style="dim")
     return table
 
 

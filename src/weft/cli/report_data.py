@@ -15,7 +15,7 @@ from weft.model.events import EventKind
 if TYPE_CHECKING:
     from weft.journal.places import RunHome
     from weft.live.replay import Replayed
-    from weft.model import Evaluation, Run
+    from weft.model import Evaluation, Money, Run
 
 NO_CATEGORY = "(no category)"
 
@@ -65,6 +65,7 @@ class ProcessorUse:
     failed: int
     busy: float
     share: float  # of the time that it was there
+    cost: float  # money
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +98,34 @@ class Report:
     evaluations: tuple[Evaluation, ...]
     replans: int
     processors: tuple[ProcessorUse, ...]
+    money: Money | None  # of a run with a plan that is not finished: with what is to come
     run: Run
+
+    @property
+    def paid(self) -> bool:
+        """Whether anything of it costs money, or might."""
+        pf = self.run.platform
+        return bool(pf.price.any() or pf.link_price.any() or np.isfinite(self.run.budget))
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft report --json` prints."""
-        result = {key: value for key, value in vars(self).items() if key != "run"}
+        result = {key: value for key, value in vars(self).items() if key not in ("run", "money")}
         for key in ("failures", "times", "categories", "processors"):
             result[key] = [asdict(row) for row in result[key]]
         result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
-        return {**result, **self.run.recovery()}
+        return {**result, **self.run.recovery(), **self._money()}
+
+    def _money(self) -> dict[str, Any]:
+        """What it cost, and of a run that is not finished what more is expected."""
+        usage, budget, known = self.run.usage, self.run.budget, self.run.over_budget_at
+        return {
+            "cost": self.run.cost,
+            "transfers_cost": usage.transfers,
+            "budget": budget if np.isfinite(budget) else None,
+            "within_budget": self.run.within_budget if np.isfinite(budget) else None,
+            "over_budget_at": None if np.isnan(known) else known,
+            "money": None if self.money is None else self.money.to_dict(),
+        }
 
 
 def report_of(home: RunHome) -> Report:
@@ -155,6 +175,7 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         evaluations=run.evaluations,
         replans=run.replans,
         processors=_processors(run),
+        money=coordinator.money() if status != "finished" and coordinator.plan else None,
         run=run,
     )
 
@@ -240,6 +261,7 @@ def _processors(run: Run) -> tuple[ProcessorUse, ...]:
     n = pf.n_processors
     finished = np.bincount(log.processor[log.end == FINISHED], minlength=n)
     failed = np.bincount(log.processor[log.end == FAILED], minlength=n)
+    cost = run.usage.by_processor(pf)
     return tuple(
         ProcessorUse(
             processor=name,
@@ -248,6 +270,7 @@ def _processors(run: Run) -> tuple[ProcessorUse, ...]:
             failed=int(failed[p]),
             busy=float(used[p]),
             share=_share(float(used[p]), float(present[p])),
+            cost=float(cost[p]),
         )
         for p, name in enumerate(pf.processor_names)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -73,8 +74,19 @@ def _tiles(report: Report) -> str:
         (f"{r.replans:,}", f"new plans, {len(r.evaluations):,} considered"),
         (f"{len(r.failures):,}", f"failed of {many(r.attempts, 'attempt')}"),
     ]
+    if r.paid:
+        tiles.append((f"{r.run.cost:,.4g}", _money(r)))
     inner = "".join(f"<div><b>{_text(b)}</b><span>{_text(s)}</span></div>" for b, s in tiles)
     return f'<div class="tiles">{inner}</div>'
+
+
+def _money(report: Report) -> str:
+    """What stands below the cost."""
+    budget, money = report.run.budget, report.money
+    words = ["spent" if money is not None else "cost"]
+    words += [f"{money.projected:,.4g} projected"] if money is not None else []
+    words += [f"of a budget of {budget:,.4g}"] if math.isfinite(budget) else []
+    return ", ".join(words)
 
 
 def _chart(report: Report) -> str:

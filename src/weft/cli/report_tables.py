@@ -54,8 +54,24 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ("new plans", plans),
     ]
     facts += [("transfers", f"{r.moved:,}")] if r.moved else []
+    facts += [("cost", cost_of(r))] if r.paid else []
     facts += [("adapted", adapted)] if (adapted := recovery_of(r.run)) else []
     return [*facts, ("kept in", near(Path(r.home)))]
+
+
+def cost_of(report: Report) -> str:
+    """The money in words: what it cost; of a run that is not finished, also what is expected."""
+    run, money = report.run, report.money
+    sent = f" ({run.usage.transfers:,.6g} for transfers)" if run.usage.transfers else ""
+    text = f"{run.cost:,.6g}{sent}"
+    if money is not None:
+        text = f"{money.spent:,.6g} spent{sent}, {money.committed:,.6g} committed"
+        text += f", {money.projected:,.6g} projected"
+    if math.isfinite(run.budget):
+        text += f"; budget {run.budget:,.6g}{'' if run.within_budget else ', exceeded'}"
+    if not math.isnan(run.over_budget_at):
+        text += f" (known at {took(run.over_budget_at)} that it would not do)"
+    return text
 
 
 def sheets_of(report: Report) -> list[Sheet]:
@@ -177,12 +193,15 @@ def _projected(time: float) -> str:
 def _processors(r: Report) -> Sheet:
     busiest = sorted(r.processors, key=lambda p: -p.busy)[:MOST]
     rows = [p for p in r.processors if p in busiest][:MOST]
-    return Sheet(
-        "Processors",
-        ("processor", "host", ">tasks", ">failed", ">busy", ">share"),
-        tuple(
-            (p.processor, p.host, f"{p.tasks:,}", f"{p.failed:,}", took(p.busy), f"{p.share:.0%}")
-            for p in rows
-        ),
-        _more(len(rows), len(r.processors)),
-    )
+    columns: tuple[str, ...] = ("processor", "host", ">tasks", ">failed", ">busy", ">share")
+    cells: list[tuple[str, ...]] = [
+        (p.processor, p.host, f"{p.tasks:,}", f"{p.failed:,}", took(p.busy), f"{p.share:.0%}")
+        for p in rows
+    ]
+    notes = [_more(len(rows), len(r.processors))]
+    if r.paid:
+        columns = (*columns, ">cost")
+        cells = [(*row, f"{p.cost:,.6g}") for row, p in zip(cells, rows, strict=True)]
+        sent = r.run.usage.transfers
+        notes += [f"transfers cost {sent:,.6g} more"] if sent else []
+    return Sheet("Processors", columns, tuple(cells), "; ".join(filter(None, notes)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +18,10 @@ from weft.coordinator.boards import (
     waiting,
 )
 from weft.coordinator.check_board import check_board
+from weft.coordinator.commands import taken_off
 from weft.coordinator.legality import IllegalEventError, check_event
-from weft.coordinator.purse import OVER_BUDGET, Purse, usage_of
+from weft.coordinator.patience import Patience
+from weft.coordinator.purse import OVER_BUDGET, Purse, money_of, usage_of
 from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
 from weft.kernels.board import Board
@@ -41,22 +42,14 @@ from weft.model import (
     forecast,
 )
 from weft.model.events import (
-    MACHINE_LOST,
-    OWN_FAULT,
-    CancelTask,
     Command,
-    DropTransfer,
     Event,
     EventKind,
     NewEstimates,
     NewPlan,
     Prepare,
     Replan,
-    SendItem,
-    StartTask,
-    WakeAt,
 )
-from weft.projection import project
 
 LEFT_OVER = "tasks that lost their inputs on the way"
 CAN_WAIT = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY, EventKind.WAKE)  # no machine changed
@@ -78,12 +71,10 @@ class Coordinator:
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
         self.declared = platform  # without what was announced since
-        self.tolerance = tolerance or Tolerance()
+        self.patience = Patience(tolerance or Tolerance(), workflow)
         self.purse = purse or Purse()
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
-        self.failures: Counter[int] = Counter()  # by task, its own fault
-        self.losses: Counter[int] = Counter()  # by task, of the processor under it
         self.policy, line, min_min, reuse = None, None, False, Reuse.IN_PLACE
         if isinstance(strategy, Order):
             line, min_min = strategy.line(workflow), strategy.min_min
@@ -147,16 +138,7 @@ class Coordinator:
 
         Without a plan nobody knows what is to come.
         """
-        situation = self.situation()
-        if self.plan is not None:
-            return forecast(project(self.plan, situation) or self.plan, situation)
-        spent, attempts = situation.used, situation.attempts
-        open_ones = np.isnan(attempts.finish)
-        now = np.full(int(open_ones.sum()), self.now)
-        ends = situation.expected_finish()[open_ones]
-        begun = spent.and_then(attempts.processor[open_ones], now, ends).cost(self.platform)
-        cost = spent.cost(self.platform)
-        return Money(cost, begun - cost, float("nan"))
+        return money_of(self.plan, self.situation())
 
     def handle(self, event: Event | NewPlan | NewEstimates) -> list[Command]:
         """One event; what is to be done about it."""
@@ -170,39 +152,14 @@ class Coordinator:
         else:
             check_event(self.board, event)
             self.make_room()
-            value = self._judged(event)
+            value = self.patience.judged(event, self.board)
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
             if event.kind == EventKind.BUDGET:
                 self._new_budget(event.value)
         change = event if changed and not isinstance(event, NewPlan) else None
         replan = self.consider(late, change)
-        commands = self._commands()
+        commands = taken_off(self.board)
         return commands if replan is None else [*commands, replan]
-
-    def _judged(self, event: Event) -> float:
-        """The event's value; a failure or loss too many is for good, and may hold the run back."""
-        match event.kind:
-            case EventKind.PAUSED:
-                self.failures.clear()
-                self.losses.clear()
-                return event.value
-            case EventKind.TASK_FAILED if event.value in (OWN_FAULT, MACHINE_LOST):
-                attempt, own = event.which, event.value == OWN_FAULT
-            case EventKind.GONE if self.board.running[event.which] >= 0:
-                attempt, own = int(self.board.running[event.which]), False
-            case _:
-                return event.value
-        task = int(self.board.attempt_task[attempt])
-        count, most = self.losses, self.tolerance.losses
-        if own:
-            given = self.workflow.spec(task).retries
-            count, most = self.failures, self.tolerance.retries if given is None else given
-        count[task] += 1
-        if count[task] <= most:
-            return event.value
-        if not self.tolerance.keep_going:
-            self.board.counts[b.HELD_BACK] = 1
-        return b.FOR_GOOD
 
     def learn(self, new: NewEstimates) -> None:
         """Reckon with other estimates, and with processors that were not known before."""
@@ -237,7 +194,7 @@ class Coordinator:
     def begin(self) -> list[Command]:
         """What is to be done first."""
         replan = self.set_out()
-        commands = self._commands()
+        commands = taken_off(self.board)
         return commands if replan is None else [*commands, replan]
 
     def set_out(self) -> Replan | None:
@@ -252,6 +209,7 @@ class Coordinator:
 
     def consider(self, late: int, change: Event | NewEstimates | None) -> Replan | None:
         """Wake the policy if a task would start late, or something has changed."""
+        for_money = self._for_money()
         if change is not None:  # a plan that is being made knows nothing of it
             self.version += 1
             self.asked = None
@@ -264,7 +222,7 @@ class Coordinator:
             return None
         if change is not None and self._too_dear():
             return self.asked
-        if self._for_money() and change is not None:  # which is none of the policy's business
+        if for_money and change is not None:  # which is none of the policy's business
             late, change = self.resume(), None
         if self._left_over and change is None:
             self.asked = Replan(self.version, self.now, LEFT_OVER, forced=True)
@@ -306,7 +264,6 @@ class Coordinator:
         if not self._anything_to_plan():
             purse.overrun(self.money(), self.now)
             return False
-        self.board.counts[b.FOR_MONEY] = 0
         self.asked = Replan(self.version, self.now, OVER_BUDGET, forced=True)
         return True
 
@@ -411,28 +368,6 @@ class Coordinator:
         """Call a rule; what was read off the board is out of date then."""
         self._situation = None
         return call(kernel, self.board, *arguments)
-
-    def _commands(self) -> list[Command]:
-        """Read the commands off the board."""
-        n = int(self.board.counts[b.N_COMMANDS])
-        if n == 0:
-            return []
-        said = self.board.commands[: 2 * n].tolist()
-        self.board.counts[b.N_COMMANDS] = 0
-        return [self._command(said[2 * k], said[2 * k + 1]) for k in range(n)]
-
-    def _command(self, kind: int, which: int) -> Command:
-        board, now = self.board, self.now
-        if kind == b.START:
-            task, p = int(board.attempt_task[which]), int(board.attempt_on[which])
-            return StartTask(which, task, p, now)
-        if kind == b.SEND:
-            item = int(board.transfer_item[which])
-            source, target = int(board.transfer_from[which]), int(board.transfer_to[which])
-            return SendItem(which, item, source, target, now)
-        if kind == b.WAKE_AT:
-            return WakeAt(float(board.wake[0]))
-        return CancelTask(which, now) if kind == b.CANCEL else DropTransfer(which, now)
 
     def _reason(self, notice: Notice) -> str:
         return reason_of(notice, self.board, self.workflow, self.platform)

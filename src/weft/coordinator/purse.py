@@ -84,6 +84,18 @@ class Purse:
         self.needed = money.projected
 
 
+def money_of(plan: Schedule | None, situation: Situation) -> Money:
+    """Spent by now, committed to what runs, and planned, as the plan is expected to go on."""
+    if plan is not None:
+        return forecast(project(plan, situation) or plan, situation)
+    attempts, platform = situation.attempts, situation.platform
+    runs = np.isnan(attempts.finish)
+    begun, ends = np.full(int(runs.sum()), situation.now), situation.expected_finish()[runs]
+    committed = situation.used.and_then(attempts.processor[runs], begun, ends).cost(platform)
+    spent = situation.used.cost(platform)
+    return Money(spent, committed - spent, float("nan"))
+
+
 def usage_of(board: Board, workflow: Workflow, platform: Platform) -> Usage:
     """The use of the machines by now, also by attempts that came to nothing; and the transfers."""
     n, m = int(board.counts[b.N_ATTEMPTS]), int(board.counts[b.N_TRANSFERS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from weft.formats.fields import (
 from weft.model import Link, Platform, Processor
 
 FIELDS = ("processors", "network", "links")
-PROCESSOR_FIELDS = ("speed", "price", "host", "joins", "leaves")
-LINK_FIELDS = ("bandwidth", "time_per_unit", "startup")
-_MOST_HOSTS = 10_000  # the links are two tables of hosts x hosts
+NUMBERS = ("speed", "price", "billing", "joins", "leaves")
+PROCESSOR_FIELDS = (*NUMBERS, "host")
+LINK_FIELDS = ("bandwidth", "time_per_unit", "startup", "price")
+_MOST_HOSTS = 10_000  # the links are three tables of hosts x hosts
 
 Pair = tuple[str, str]
 
@@ -65,14 +67,11 @@ def _processors(section: object) -> list[Processor]:
 def _processor(processor: str, fields: Mapping[object, object]) -> Processor:
     place = ("processors", processor)
     check_fields(fields, PROCESSOR_FIELDS, *place)
-    given = {
-        key: number(fields[key], *place, key)
-        for key in ("speed", "price", "joins", "leaves")
-        if key in fields
-    }
+    given = {key: number(fields[key], *place, key) for key in NUMBERS if key in fields}
     if given.get("speed") == 0:
         raise wrong("the speed must be more than 0", *place, "speed")
-    divisor(given.get("speed", 1.0), *place, "speed")
+    for key in ("speed", "billing"):  # a billing unit of 0 is paid per second
+        divisor(given.get(key, 1.0), *place, key)
     joins, leaves = given.get("joins", 0.0), given.get("leaves", math.inf)
     if leaves <= joins:
         problem = f"the processor leaves at {leaves:g}, not after it joins at {joins:g}"
@@ -87,16 +86,17 @@ def _link(section: object, default: Link, *place: str | int) -> Link:
     check_fields(fields, LINK_FIELDS, *place)
     if "bandwidth" in fields and "time_per_unit" in fields:
         raise wrong("give bandwidth or time_per_unit, not both", *place)
-    per_unit, startup = default.time_per_unit, default.startup
+    per_unit = default.time_per_unit
     if "time_per_unit" in fields:
         per_unit = number(fields["time_per_unit"], *place, "time_per_unit")
     if "bandwidth" in fields:
         at = (*place, "bandwidth")
         bandwidth = divisor(number(fields["bandwidth"], *at), *at)
         per_unit = 1.0 / bandwidth if bandwidth else math.inf
-    if "startup" in fields:
-        startup = number(fields["startup"], *place, "startup")
-    return Link(per_unit, startup)
+    others = {
+        key: number(fields[key], *place, key) for key in ("startup", "price") if key in fields
+    }
+    return replace(default, time_per_unit=per_unit, **others)
 
 
 def _links(section: object, network: Link, processors: Sequence[Processor]) -> dict[Pair, Link]:
@@ -143,7 +143,7 @@ def _check_unlinked(hosts: Sequence[str], links: Mapping[Pair, Link]) -> None:
 def platform_to_dict(platform: Platform) -> dict[str, object]:
     """The content of a weft file."""
     content: dict[str, object] = {"processors": _processor_fields(platform)}
-    content["network"] = _link_fields(platform.network)
+    content["network"] = _link_fields(platform.network, Link())
     links = _link_entries(platform)
     return content | ({"links": links} if links else {})
 
@@ -155,7 +155,7 @@ def _processor_fields(platform: Platform) -> dict[str, dict[str, object]]:
         default = Processor(processor)
         fields: dict[str, object] = {
             key: plain(float(getattr(platform, key)[i]))
-            for key in ("speed", "price", "joins", "leaves")
+            for key in NUMBERS
             if getattr(platform, key)[i] != getattr(default, key)
         }
         host = platform.host_names[platform.host[i]]
@@ -163,28 +163,32 @@ def _processor_fields(platform: Platform) -> dict[str, dict[str, object]]:
     return result
 
 
-def _link_fields(link: Link) -> dict[str, object]:
-    """The fields that read back as exactly this link."""
-    fields: dict[str, object] = {}
+def _link_fields(link: Link, default: Link) -> dict[str, object]:
+    """The fields that read back as exactly this link, where others are the default's."""
     if math.isinf(link.time_per_unit):
-        fields["bandwidth"] = 0
+        fields: dict[str, object] = {"bandwidth": 0}
     else:
-        fields["time_per_unit"] = plain(link.time_per_unit)
-    return fields | ({"startup": plain(link.startup)} if link.startup else {})
+        fields = {"time_per_unit": plain(link.time_per_unit)}
+    for key in ("startup", "price"):
+        value = float(getattr(link, key))
+        if value != getattr(default, key):
+            fields[key] = plain(value)
+    return fields
 
 
 def _link_entries(platform: Platform) -> list[list[object]]:
     """The links that are not the network's default."""
-    per_unit, startup = platform.time_per_unit, platform.startup
-    if not (np.array_equal(per_unit, per_unit.T) and np.array_equal(startup, startup.T)):
+    tables = (platform.time_per_unit, platform.startup, platform.link_price)
+    if not all(np.array_equal(table, table.T) for table in tables):
         raise InputError("a weft file cannot hold a link that differs by direction")
     network = platform.network
-    other = (per_unit != network.time_per_unit) | (startup != network.startup)
+    usual = (network.time_per_unit, network.startup, network.price)
+    other = np.zeros((platform.n_hosts, platform.n_hosts), dtype=np.bool_)
+    for table, value in zip(tables, usual, strict=True):
+        other |= table != value
     entries: list[list[object]] = []
     for a, b in np.argwhere(np.triu(other, 1)).tolist():
-        link = Link(float(per_unit[a, b]), float(startup[a, b]))
-        fields = _link_fields(link)
-        if network.startup and not link.startup:
-            fields["startup"] = 0
-        entries.append([platform.host_names[a], platform.host_names[b], fields])
+        link = Link(*(float(table[a, b]) for table in tables))
+        names = [platform.host_names[a], platform.host_names[b]]
+        entries.append([*names, _link_fields(link, network)])
     return entries

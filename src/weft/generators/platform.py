@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray
@@ -23,6 +25,8 @@ def generate_platform(
     startup: float = 0.0,
     price: float = 1.0,
     price_noise: float = 0.2,
+    billing: float = 0.0,
+    transfer_price: float = 0.0,
     join_every: float = 0,
     join_share: float = 0.0,
     join_until: float = 0,
@@ -35,7 +39,9 @@ def generate_platform(
       it is the same in both directions. A transfer takes `startup` + size / bandwidth.
     - A host's price per second of a processor is price x speed / mean speed, times a factor
       uniform in 1 - price_noise/2 .. 1 + price_noise/2: without noise, the same work costs the
-      same money on every host, and a faster one is no dearer in the end.
+      same money on every host, and a faster one is no dearer in the end. It is paid for every
+      begun unit of `billing` seconds, from a processor's first use to its last; 0: per second.
+    - A unit of data that is sent to another host costs `transfer_price`.
     - At join_every, 2 join_every, ... up to join_until, join_share x processors more join
       (rounded, at least 1), drawn like the others; 0: nobody joins (Yu, Shi, section 4.2).
 
@@ -54,10 +60,16 @@ def generate_platform(
     speeds = speed * _per_host(rng, later[0], first, hosts, width)
     width = number("price_noise", price_noise, 0, 2)
     prices = number("price", price) * speeds / speed * _per_host(rng, later[1], first, hosts, width)
-    network = Link(1.0 / positive("bandwidth", bandwidth), number("startup", startup))
+    network = Link(
+        1.0 / positive("bandwidth", bandwidth),
+        number("startup", startup),
+        number("transfer_price", transfer_price),
+    )
     width = number("bandwidth_spread", bandwidth_spread, 0, 2)
     per_unit = network.time_per_unit / _symmetric(rng, first, hosts, width)
-    return _assemble(host, speeds, prices, per_unit, network, np.repeat(times, counts))
+    made = _assemble(host, speeds, prices, per_unit, network, np.repeat(times, counts))
+    unit = number("billing", billing)
+    return replace(made, billing=np.full(made.n_processors, unit)) if unit else made
 
 
 def growing_platform(processors: int, every: float, share: float, until: float) -> Platform:
@@ -126,8 +138,9 @@ def _assemble(
     n, hosts = len(host), len(speeds)
     names = tuple(f"p{i}" for i in range(n))
     startup = np.full((hosts, hosts), network.startup)
-    for link in (startup, per_unit):
-        np.fill_diagonal(link, 0.0)  # inside a host a transfer takes no time
+    price = np.full((hosts, hosts), network.price)
+    for link in (startup, per_unit, price):
+        np.fill_diagonal(link, 0.0)  # inside a host a transfer takes no time, and is free
     return Platform(
         processor_names=names,
         host_names=names if hosts == n else tuple(f"h{i}" for i in range(hosts)),
@@ -139,6 +152,7 @@ def _assemble(
         startup=startup,
         time_per_unit=per_unit,
         network=network,
+        link_price=price,
     )
 
 

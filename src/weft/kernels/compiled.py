@@ -45,15 +45,13 @@ def _compile(kernel: FunctionType) -> Any:
         import numba
 
         names = dict(kernel.__globals__)
-        for name in kernel.__code__.co_names:
-            value = names.get(name)
-            if isinstance(value, FunctionType) and value.__module__.startswith("weft.kernels."):
-                names[name] = _compile(value)
+        for name, called in _calls(kernel).items():
+            names[name] = _compile(called)
         twin = FunctionType(kernel.__code__, names, kernel.__name__, kernel.__defaults__)
         twin.__module__ = kernel.__module__
         twin.__qualname__ = kernel.__qualname__
         options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True}
-        if not MAKES_ARRAYS.intersection(kernel.__code__.co_names) and _can_skip_counting():
+        if not _makes_arrays(kernel) and _can_skip_counting():
             # Nothing to count: without this, every use of an array in a tuple is an atomic
             # increment and decrement of its references, and the loops run nine times slower.
             options["_nrt"] = False
@@ -62,6 +60,23 @@ def _compile(kernel: FunctionType) -> Any:
         _compiled[kernel] = numba.njit(**options)(twin)
         config.CACHE_DIR = others  # other people's kernels in this process stay where they were
     return _compiled[kernel]
+
+
+def _calls(kernel: FunctionType) -> dict[str, FunctionType]:
+    """The kernel functions that a kernel calls, by name."""
+    found = {name: kernel.__globals__.get(name) for name in kernel.__code__.co_names}
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, FunctionType) and value.__module__.startswith("weft.kernels.")
+    }
+
+
+def _makes_arrays(kernel: FunctionType) -> bool:
+    """Whether a kernel, or one that it calls, makes arrays: what it calls is compiled like it."""
+    if MAKES_ARRAYS.intersection(kernel.__code__.co_names):
+        return True
+    return any(_makes_arrays(called) for called in _calls(kernel).values())
 
 
 def _can_skip_counting() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.kernels.board import (
     CANCEL,
     CHANGED,
+    HELD_BACK,
     LATE,
     N_ATTEMPTS,
     N_COMMANDS,
@@ -39,7 +40,7 @@ def drive(board: Board, world: World) -> tuple[int, int, int, int]:
     """
     kind, which = NO_EVENT, -1
     perform(board, world)
-    while board.counts[N_DONE] < board.n_tasks:
+    while board.counts[N_DONE] < board.n_tasks and not halted(board):
         if not has_room(board, world):
             return ROOM, -1, kind, which
         kind, which, time, value = next_event(world)
@@ -52,6 +53,14 @@ def drive(board: Board, world: World) -> tuple[int, int, int, int]:
         if late >= 0:
             return LATE, late, kind, which
     return NOTHING, -1, kind, which
+
+
+def halted(board: Board) -> bool:
+    """Whether the run is held back and nothing runs any more."""
+    runs = board.counts[HELD_BACK] == 0
+    for p in range(board.n_processors):
+        runs = runs or board.running[p] >= 0
+    return not runs
 
 
 def perform(board: Board, world: World) -> None:

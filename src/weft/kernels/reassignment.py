@@ -2,8 +2,8 @@
 
 `seconds` and `money` are tasks x processors, flat; a pair is task x processors + processor, and is
 tried at most once. A careful choice never moves a task to a processor that is not cheaper (LOSS)
-or not faster (GAIN) than the one it is on by then; the paper's own may. What is reassigned is
-written to `moves`, and counted.
+or not faster (GAIN) than the one it is on by then; the paper's own may. Only the first move of a
+task in GAIN2 goes by the makespan alone. What is reassigned is written to `moves`, and counted.
 """
 
 from __future__ import annotations
@@ -218,10 +218,11 @@ def makespans_after(
             if p == here:
                 continue
             pinned[task] = p
-            _, _, finish = place_in_order(problem, order, pinned, nobody, shortest)
+            where, _, finish = place_in_order(problem, order, pinned, nobody, shortest)
             latest = 0.0
             for j in range(len(order)):
-                latest = max(latest, finish[order[j]])
+                ends = finish[order[j]] if where[order[j]] >= 0 else np.inf  # it fits nowhere
+                latest = max(latest, ends)
             result[task * processors + p] = latest
         pinned[task] = here
     return result

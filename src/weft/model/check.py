@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.errors import InvalidScheduleError
+from weft.model.money import affordable, forecast
 from weft.model.schedule import Schedule
 from weft.model.situation import Freedom, Reuse, Situation
 
@@ -32,6 +33,7 @@ def check_schedule(
         for rule in (_early, _durations, _presence, _overlap, _precedence):
             violations += rule(schedule, situation, begun, slop)
         violations += _facts(schedule, situation, freedom, slop)
+        violations += _budget(schedule, situation)
     if violations:
         raise InvalidScheduleError(violations)
 
@@ -46,6 +48,14 @@ def _shape(schedule: Schedule) -> list[str]:
     untimed = ~(np.isfinite(schedule.start) & np.isfinite(schedule.finish))
     violations += [f"task {_task(schedule, t)} has no time" for t in np.flatnonzero(untimed)]
     return violations
+
+
+def _budget(s: Schedule, situation: Situation) -> list[str]:
+    """All of it costs no more than it may, what is spent included."""
+    cost = forecast(s, situation).projected
+    if affordable(cost, situation.budget):
+        return []
+    return [f"it costs {cost:g}, more than the budget of {situation.budget:g}"]
 
 
 def _kept(s: Schedule, situation: Situation, freedom: Freedom) -> tuple[IntArray, BoolArray]:

@@ -9,6 +9,7 @@ from weft.errors import WeftError
 from weft.model.check_plans import Following, evaluations, stopped_by_plans
 from weft.model.estimates import Estimates
 from weft.model.events import EventKind
+from weft.model.money import affordable
 from weft.model.record import ENDS, Run
 from weft.model.run_facts import (
     FAILED,
@@ -44,7 +45,7 @@ def check_run(run: Run, estimates: Estimates | None = None) -> None:
         facts = Facts(run)
         for rule in (_attempts, _presence, _drained, _work, _inputs, _sources, _arrivals, _moves):
             violations += rule(facts)
-        violations += stopped_by_plans(facts) + evaluations(run)
+        violations += stopped_by_plans(facts) + evaluations(run) + _budget(run)
         if run.plans and len(run.attempts.task) and not violations:
             violations += Following(facts, estimates).check()
     if violations:
@@ -74,6 +75,20 @@ def _shape(run: Run) -> list[str]:
         for k in np.flatnonzero(odd)
     ]
     return violations + _changes(run)
+
+
+def _budget(run: Run) -> list[str]:
+    """It sets out with a plan that is affordable, and says so when the budget will not do."""
+    violations = []
+    if not run.real and run.plans and not affordable(run.plans[0].cost, run.budget):
+        violations.append(
+            f"the first plan costs {run.plans[0].cost:g}, more than the budget of {run.budget:g}"
+        )
+    if not run.within_budget and not run.over_budget_at <= run.makespan:
+        violations.append(
+            f"it cost {run.cost:g}, more than the budget of {run.budget:g}, and never said so"
+        )
+    return violations
 
 
 def _name(names: tuple[str, ...], which: int) -> str:
@@ -128,12 +143,16 @@ def _drained(f: Facts) -> list[str]:
 
 
 def _attempts(f: Facts) -> list[str]:
-    """One attempt finishes each task, the last one; no two overlap on a task or a processor."""
+    """One attempt finishes each task, the last one; no two overlap on a task or a processor.
+
+    A run that stopped because the budget would not do has tasks left.
+    """
     a, wf, violations = f.run.attempts, f.wf, list[str]()
     finished = np.bincount(a.task[a.end == FINISHED], minlength=wf.n_tasks)
+    stopped = not np.isnan(f.run.over_budget_at)  # for lack of money
     violations += [
         f"task {wf.task_names[t]!r} was finished {finished[t]} times"
-        for t in np.flatnonzero(finished != 1)
+        for t in np.flatnonzero((finished > 1) | ((finished < 1) & (not stopped)))
     ]
     for key, on in ((a.task, "itself"), (a.processor, "")):
         order = np.argsort(key, kind="stable")

@@ -126,8 +126,8 @@ def transfers_to_come(schedule: Schedule, situation: Situation, new: BoolArray) 
     items, producers, consumers = workflow.dependencies()
     wanted = new[consumers]
     items, producers, consumers = items[wanted], producers[wanted], consumers[wanted]
-    source = platform.host[schedule.processor[producers]]
     target = platform.host[schedule.processor[consumers]]
+    source = _sources(schedule, situation, items, producers, target)
     hosts = platform.n_hosts
     keys = items.astype(np.int64) * hosts + target
     known_item, known_host, _ = situation.known_arrivals()
@@ -135,3 +135,25 @@ def transfers_to_come(schedule: Schedule, situation: Situation, new: BoolArray) 
     _, once = np.unique(keys[away], return_index=True)
     items, source, target = items[away][once], source[away][once], target[away][once]
     return float(np.dot(workflow.item_size[items], platform.link_price[source, target]))
+
+
+def _sources(
+    schedule: Schedule, situation: Situation, items: IntArray, producers: IntArray, target: IntArray
+) -> IntArray:
+    """Where each item is sent from: its producer's host, or the copy that gets there soonest.
+
+    Copies are sources of what its producer's host has lost, and of all where they are reused
+    anywhere; of equals the producer's host is first, then the first host.
+    """
+    platform, copies, astray = situation.platform, situation.copies, situation.astray
+    source: IntArray = platform.host[schedule.processor[producers]].copy()
+    lost = np.zeros(len(items), dtype=np.bool_) if astray is None else astray[items]
+    chosen = lost if situation.reuse.name != "ANYWHERE" else np.ones_like(lost)
+    for e in np.flatnonzero(chosen & np.isin(items, copies.item)):
+        hosts = np.sort(copies.host[copies.item == items[e]])
+        if not lost[e]:
+            hosts = np.concatenate([source[e : e + 1], hosts])
+        takes = platform.startup[hosts, target[e]]
+        per_unit = situation.time_per_unit[hosts, target[e]]
+        source[e] = hosts[np.argmin(takes + schedule.workflow.item_size[items[e]] * per_unit)]
+    return source

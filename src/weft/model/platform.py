@@ -20,9 +20,9 @@ class Processor:
     host: str | None = None
     speed: float = 1.0
     price: float = 0.0
-    billing: float = 0.0
     joins: float = 0.0
     leaves: float = float("inf")
+    billing: float = 0.0
 
 
 @dataclass(frozen=True)

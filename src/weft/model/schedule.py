@@ -24,6 +24,7 @@ class Schedule:
     processor: IntArray
     start: FloatArray
     finish: FloatArray
+    by: str = ""  # where a planner tries several ways: the one that was taken
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "processor", frozen(self.processor, np.int32))
@@ -124,6 +125,7 @@ class Schedule:
         )
         return {
             "planner": self.planner,
+            **({"by": self.by} if self.by else {}),
             "makespan": self.makespan,
             "cost": self.cost,
             "tasks": {

@@ -55,8 +55,9 @@ class Loss(Budgeted):
         on = table.place_of(first)
         limit = table.limit if table.exact else -math.inf
         moves = loss_path(table, on, first.makespan, self.variant, not self.faithful, limit)
-        found = first_affordable(table, on, moves, self) or table.cheapest_affordable(self)
-        return found if self.faithful else faster(found, table.cheapest(self))
+        found = first_affordable(table, on, moves, self)
+        found = found or table.cheapest_affordable(self, renamed(first, self))
+        return found if self.faithful else table.best_of(found, table.cheapest(self))
 
 
 class Gain(Budgeted):
@@ -64,20 +65,13 @@ class Gain(Budgeted):
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """GAIN from the cheapest assignment; carefully, the start's plan if that is better."""
-        first = None if self.faithful else self.start.plan(situation, freedom)
         table = Table(situation, freedom, self.budget)
-        if first is not None and not table.affords(first):
-            first = None
-        found = gained(table, self.variant, not self.faithful, self)
         if self.faithful:
-            return found
-        found = faster(found, table.cheapest(self))
-        return found if first is None else renamed(faster(first, found), self)
-
-
-def faster(one: Schedule, other: Schedule) -> Schedule:
-    """The schedule that ends earlier, the first of equals."""
-    return other if other.makespan < one.makespan else one
+            return gained(table, self.variant, False, self, table.cheapest_affordable(self))
+        first = renamed(self.start.plan(situation, freedom), self)
+        cheapest = table.cheapest_affordable(self, first)
+        found = gained(table, self.variant, True, self, cheapest)
+        return table.best_of(first, found, cheapest, table.cheapest(self))
 
 
 def first_affordable(table: Table, on: IntArray, moves: IntArray, planner: Any) -> Schedule | None:
@@ -96,9 +90,8 @@ def first_affordable(table: Table, on: IntArray, moves: IntArray, planner: Any) 
     return best
 
 
-def gained(table: Table, variant: int, careful: bool, planner: Any) -> Schedule:
+def gained(table: Table, variant: int, careful: bool, planner: Any, cheapest: Schedule) -> Schedule:
     """What GAIN makes of the budget; where costs do not add up, of as much as is affordable."""
-    cheapest = table.cheapest_affordable(planner)
     on = table.cheapest_assignment
     base = table.schedule(on, planner)
     least, limit = table.spent_on(on), table.limit
@@ -113,6 +106,6 @@ def gained(table: Table, variant: int, careful: bool, planner: Any) -> Schedule:
     return best
 
 
-def renamed(schedule: Schedule, planner: Any) -> Schedule:
+def renamed(schedule: Schedule, planner: Any, by: str = "") -> Schedule:
     """The schedule as another planner's."""
-    return replace(schedule, planner=spec_of(planner))
+    return replace(schedule, planner=spec_of(planner), by=by)

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.errors import UnaffordableError
+from weft.kernels.descent import descend
 from weft.kernels.reassignment import makespans_after
 from weft.model import Freedom, Schedule, Situation, affordable, forecast
 from weft.model.money import ROUNDING
@@ -102,7 +103,25 @@ class Table:
         return self.planning.schedule(planner, self.placement(on))
 
     def placement(self, on: IntArray) -> Placement:
-        """The same as arrays. What runs and stays is as it is."""
+        """The same as arrays.
+
+        If a task fits nowhere before processors leave, those before it go where they end first.
+        """
+        placed, freed = self._placed(on), 0
+        while (lost := self._first_lost(placed)) > freed:
+            freed, pinned = lost, on.copy()
+            early = self.order[:freed]
+            pinned[early[self.runs_on[early] < 0]] = -1
+            placed = self._placed(pinned)
+        return placed
+
+    def _first_lost(self, placed: Placement) -> int:
+        """The place in line of the first task that fits nowhere, 0 if there is none."""
+        lost: BoolArray = placed[0][self.order] < 0
+        return int(lost.argmax()) if len(lost) else 0
+
+    def _placed(self, on: IntArray) -> Placement:
+        """The tasks where they are assigned to, -1: anywhere. What runs and stays is as it is."""
         problem, stays = self.planning.problem, self._stays(on)
         if not (self.runs_on >= 0).any():
             return self.planning.place(self.order, pinned=on)
@@ -127,7 +146,7 @@ class Table:
             pairs = len(self.tasks) * (self.processors - 1)
             ends = self.planning.run(
                 makespans_after, self.order, on.copy(), _NOBODY, shortest,
-                work=pairs * (len(self.tasks) + len(self.planning.problem.in_item)),
+                work=10 * pairs * (len(self.tasks) + len(self.planning.problem.in_item)),
             )  # fmt: skip
             latest: FloatArray = np.maximum(ends, settled)
             return latest
@@ -135,9 +154,23 @@ class Table:
         for pair in self.pairs(on).tolist():
             task, p = divmod(pair, self.processors)
             changed[task] = p
-            result[pair] = max(settled, self.placement(changed)[2][self.tasks].max(initial=0.0))
+            processor, _, finish = self.placement(changed)
+            if processor[self.tasks].min(initial=0) >= 0:
+                result[pair] = max(settled, finish[self.tasks].max(initial=0.0))
             changed[task] = on[task]
         return result
+
+    def descent(
+        self, on: IntArray, rate: float, sweeps: int, spare: float = np.inf, latest: float = np.inf
+    ) -> IntArray:
+        """Where a descent from an assignment leads; money counts `rate` seconds."""
+        problem = self.planning.problem
+        shortest = float(problem.cost.min(initial=np.inf))
+        found = self.planning.run(
+            descend, self.order, on, _NOBODY, shortest, self.money, rate, spare, latest, sweeps,
+            work=10 * len(self.money) * (len(self.tasks) + len(problem.in_item)),
+        )  # fmt: skip
+        return np.array(found, dtype=np.int32)
 
     @cached_property
     def cheapest_assignment(self) -> IntArray:
@@ -156,9 +189,14 @@ class Table:
                     best = other if self.cost(other) < self.cost(best) else best
         return best
 
-    def cheapest_affordable(self, planner: Any) -> Schedule:
-        """The cheapest schedule; UnaffordableError if even that is over the budget."""
-        cheapest = self.cheapest(planner)
+    def best_of(self, *schedules: Schedule) -> Schedule:
+        """The fastest of those that are affordable, the cheaper of equals, then the first."""
+        within = [schedule for schedule in schedules if self.affords(schedule)]
+        return min(within, key=lambda schedule: (schedule.makespan, self.cost(schedule)))
+
+    def cheapest_affordable(self, planner: Any, *known: Schedule) -> Schedule:
+        """The cheapest schedule, of those known too; UnaffordableError if that is over budget."""
+        cheapest = min([self.cheapest(planner), *known], key=self.cost)
         if not self.affords(cheapest):
             cost = self.cost(cheapest)
             raise UnaffordableError(self.budget, cost, cheapest.makespan, cheapest)

@@ -1,4 +1,4 @@
-"""All variants of LOSS and GAIN in one pass over shared work, and a search around what they find.
+"""All variants of LOSS and GAIN in one pass over shared work, and descents from what they find.
 
 Figure 2 stops where the budget is kept. Here a path of LOSS is walked to its end, the cheapest
 assignment: what comes later is cheaper, and now and then faster too.
@@ -7,7 +7,7 @@ assignment: what comes later is cheaper, and now and then faster too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,8 @@ from weft.planners._reassigning import Table
 POINTS = 24  # of a path that are looked at, evenly spaced, besides the first affordable one
 HALVINGS = 12  # of the money that GAIN may spend, where costs do not add up
 MOST_WORK = 1_000_000_000  # steps of a kernel that one look at all single changes may take
-ROUNDS = 200  # of changes around the best one found
-ROUNDING = 1e-12  # of a makespan: what differs by less is the same
+SWEEPS = 20  # over all tasks, of one descent
+PRICES_OF_TIME = (0.5, 1.0, 2.0)  # of what the fastest plan pays for it on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Found:
 
     makespan: float
     cost: float
-    on: IntArray | None  # None: it was not made from an assignment
+    on: IntArray
     schedule: Schedule
     by: str
 
@@ -43,19 +43,32 @@ class Search:
 
     def __init__(self, table: Table, better: Callable[[Found, Found], bool], planner: Any) -> None:
         self.table, self.better, self.planner = table, better, planner
-        self.best: Found | None = None
+        self.best_by: dict[str, Found] = {}
+        self.fastest: Found | None = None
         n, edges = len(table.tasks), len(table.planning.problem.in_item)
         self.looks_around = n * (table.processors - 1) * (n + edges) <= MOST_WORK
+
+    @property
+    def best(self) -> Found:
+        """The best of all."""
+        found = list(self.best_by.values())
+        best = found[0]
+        for other in found[1:]:
+            best = other if self.better(other, best) else best
+        return best
 
     def look(self, on: IntArray, by: str) -> Found:
         """Look at an assignment."""
         return self.look_at(self.table.schedule(on, self.planner), by, on)
 
     def look_at(self, schedule: Schedule, by: str, on: IntArray | None = None) -> Found:
-        """Look at a schedule, and keep it if it is the best."""
+        """Look at a schedule, and keep it if it is the best by what it was found."""
+        on = self.table.place_of(schedule) if on is None else on
         found = Found(schedule.makespan, self.table.cost(schedule), on, schedule, by)
-        if self.best is None or self.better(found, self.best):
-            self.best = found
+        if by not in self.best_by or self.better(found, self.best_by[by]):
+            self.best_by[by] = found
+        if self.fastest is None or found.makespan < self.fastest.makespan:
+            self.fastest = found
         return found
 
     def begin(self, starts: Sequence[Planner], situation: Situation, freedom: Freedom) -> None:
@@ -99,47 +112,41 @@ class Search:
             current, done = after(self.table, current, moves[done:count]), count
             self.look(current, by)
 
-    def improve(self, wanted: Callable[[Found], Iterator[int]]) -> None:
-        """Change one task after another for the better, until nothing helps."""
-        for _ in range(ROUNDS if self.looks_around else 0):
-            best = self.best
-            assert best is not None
-            if best.on is None:
-                self.look(self.table.place_of(best.schedule), best.by)
-                if self.best is best:
-                    return
-                continue
-            for pair in wanted(best):
-                changed = after(self.table, best.on, np.array([pair]))
-                self.look(changed, best.by)
-                if self.best is not best:
-                    break
-            else:
-                return
+    def descend(self, down: Callable[[Found, float], IntArray]) -> None:
+        """From the best of every path to where no single change helps; `down` does it.
 
-    def reorder(self) -> None:
-        """Rank the tasks by what they take where they are, rather than on average."""
-        best, table = self.best, self.table
-        assert best is not None
-        if best.on is None:
+        It is told what a second is worth, in seconds per money: what the fastest plan pays.
+        """
+        table = self.table
+        if not self.looks_around or (table.runs_on >= 0).any():
             return
-        planning, n = table.planning, len(best.on)
+        worth = self._worth()
+        for found in list(self.best_by.values()):
+            self.look(down(found, worth), f"{found.by}, improved")
+        if worth > 0:
+            for factor in PRICES_OF_TIME:
+                traded = self.look(table.descent(self.best.on, factor * worth, SWEEPS), "traded")
+                self.look(down(traded, worth), "traded, improved")
+        for _ in range(2):
+            before, best = table.order, self.best
+            self._reorder(best)
+            self.look(down(best, worth), f"{best.by}, reordered")
+            if self.best is best:
+                table.order = before
+
+    def _worth(self) -> float:
+        """Seconds per money, from the cheapest plan to the fastest that was seen."""
+        cheapest, fastest = self.best_by["cheapest"], self.fastest
+        assert fastest is not None
+        dearer, slower = fastest.cost - cheapest.cost, cheapest.makespan - fastest.makespan
+        return slower / dearer if dearer > 0 and slower > 0 else 0.0
+
+    def _reorder(self, best: Found) -> None:
+        """Rank the tasks by what they take where they are, rather than on average."""
+        table, n = self.table, len(best.on)
         takes = table.seconds[np.arange(n) * table.processors + np.maximum(best.on, 0)]
-        rank = planning.run(upward_rank, takes, *planning.mean_link)
-        before, table.order = table.order, planning.by_rank(rank)
-        if self.look(best.on, best.by) is not self.best:
-            table.order = before
-
-
-def around(search: Search, best: Found) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Every single change of an assignment: how much earlier it ends and what it saves."""
-    table = search.table
-    assert best.on is not None
-    pairs = table.pairs(best.on)
-    tasks = pairs // table.processors
-    now = table.money[tasks * table.processors + best.on[tasks]]
-    earlier = best.makespan - table.makespans_after(best.on)[pairs]
-    return earlier, now - table.money[pairs], pairs
+        rank = table.planning.run(upward_rank, takes, *table.planning.mean_link)
+        table.order = table.planning.by_rank(rank)
 
 
 def _costs_along(table: Table, on: IntArray, moves: IntArray) -> FloatArray:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
+from weft.arrays import IntArray
 from weft.contracts import Planner
 from weft.errors import InputError, TooLateError
 from weft.model import Freedom, Schedule, Situation
 from weft.planners._budgeted import renamed
 from weft.planners._reassigning import Table
-from weft.planners._search import Found, Search, around
-from weft.planners.best_affordable import TRIES, starts
+from weft.planners._search import SWEEPS, Found, Search
+from weft.planners.best_affordable import starts
 from weft.planners.heft import Heft
 
+MOST = 1e3  # of what time is worth: it counts where money is nearly equal
 ROUNDING = 1e-9  # of the deadline: what is later by less is in time
 
 
@@ -48,22 +47,12 @@ class CheapestInTime:
         search = Search(table, better, self)
         search.begin(starts(self.start, len(table.tasks)), situation, freedom)
         search.gain()
-        for _ in range(2):
-            search.improve(lambda best: _improvements(search, best, latest))
-            search.reorder()
+
+        def down(found: Found, worth: float) -> IntArray:
+            return table.descent(found.on, MOST * worth, SWEEPS, latest=latest)
+
+        search.descend(down)
         best = search.best
-        assert best is not None
         if best.makespan > latest:
             raise TooLateError(self.deadline, best.makespan, best.cost, best.schedule)
-        return renamed(best.schedule, self)
-
-
-def _improvements(search: Search, best: Found, latest: float) -> Iterator[int]:
-    """Single changes that save money and are in time, or that end earlier if it is too late."""
-    earlier, saved, pairs = around(search, best)
-    if best.makespan > latest:
-        faster = np.flatnonzero(earlier > 0)
-        yield from pairs[faster[np.argsort(-earlier[faster], kind="stable")]][:TRIES].tolist()
-        return
-    cheaper = np.flatnonzero((saved > 0) & (best.makespan - earlier <= latest))
-    yield from pairs[cheaper[np.argsort(-saved[cheaper], kind="stable")]][:TRIES].tolist()
+        return renamed(best.schedule, self, best.by)

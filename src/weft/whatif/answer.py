@@ -10,10 +10,9 @@ import numpy as np
 
 from weft.coordinator import Coordinator
 from weft.errors import InputError, PlanningError
-from weft.kernels import board as b
 from weft.kernels.compiled import WORTH_COMPILING, compiled
 from weft.kernels.placement import place_in_order
-from weft.model import Schedule, Situation
+from weft.model import Schedule, Situation, Usage, forecast
 from weft.model.events import MORE_TO_COME, Event, EventKind, NewEstimates
 from weft.projection import ends_earlier, project
 from weft.spec import spec_of
@@ -88,7 +87,7 @@ class Judge:
         kept = self._kept(self.stage.coordinator.situation())
         if kept is None:  # a processor leaves too early for it: a new plan is made then
             return self._to_the_end(twin(self.stage.coordinator))
-        return replace(self._outlook(kept, self.stage.coordinator), taken=False)
+        return replace(_outlook(kept, self.stage.coordinator.situation()), taken=False)
 
     def after(self, change: Change) -> Outlook:
         """What is expected after the change: by the better of the present plan and a new one."""
@@ -96,15 +95,15 @@ class Judge:
             return self.present()
         if self.simulated:
             return self._to_the_end(self._changed(change))
-        coordinator, situation = self._situation(change)
+        situation = self._situation(change)
         kept = self._kept(situation)
         new = self._planned(situation)
         if new is None and kept is None:
             return Outlook(math.inf, math.inf, False)
         if kept is None or (new and ends_earlier(new.makespan, kept.makespan)):
             assert new is not None
-            return self._outlook(new, coordinator, taken=True)
-        return self._outlook(kept, coordinator)
+            return _outlook(new, situation, taken=True)
+        return _outlook(kept, situation)
 
     def all(self, asked: Question) -> list[tuple[Change, Outlook]]:
         """Every alternative; of a kind that is there nobody must use all."""
@@ -128,27 +127,26 @@ class Judge:
         away = [name for name in change.remove if not present[names.index(name)]]
         return not away  # one that is asked for by name is there, see _check_there
 
-    def _situation(self, change: Change) -> tuple[Coordinator, Situation]:
-        """What is known after the change, and the coordinator that knows it.
+    def _situation(self, change: Change) -> Situation:
+        """What is known after the change.
 
         One that hears of new machines only learns that they are there, so it need not be asked.
         """
-        coordinator = self.stage.coordinator
         if change.remove:
-            coordinator = self._changed(change)
-            return coordinator, coordinator.situation()
-        known = coordinator.situation()
+            return self._changed(change).situation()
+        known = self.stage.coordinator.situation()
         platform, estimates = self.stage.park.grown(change, self.at)
         assert known.present is not None
         assert known.availability is not None
         new = np.ones(platform.n_processors - len(known.present))
         leaves = np.concatenate([known.platform.leaves, platform.leaves[len(known.present) :]])
-        return coordinator, replace(
+        return replace(
             known,
             platform=replace(platform, leaves=leaves),
             estimates=estimates,
             present=np.concatenate([known.present, new.astype(np.bool_)]),
             availability=np.concatenate([known.availability, new]),
+            usage=_with_new(known.used, platform.n_processors),
         )
 
     def _changed(self, change: Change) -> Coordinator:
@@ -184,9 +182,6 @@ class Judge:
         except PlanningError:
             return None
 
-    def _outlook(self, plan: Schedule, coordinator: Coordinator, taken: bool = False) -> Outlook:
-        return Outlook(plan.makespan, plan.cost + _wasted(coordinator), taken)
-
     def _to_the_end(self, coordinator: Coordinator) -> Outlook:
         """Simulated until all is done, as the strategy does it."""
         progress = Progress(coordinator, self.stage.planner)
@@ -210,6 +205,10 @@ class Judge:
         follow(progress, executor)
 
 
+def _outlook(plan: Schedule, situation: Situation, taken: bool = False) -> Outlook:
+    return Outlook(plan.makespan, forecast(plan, situation).projected, taken)
+
+
 def _get_ready(stage: Stage, asked: Question) -> None:
     """Compile at once if all plans together are worth it: that is known beforehand here."""
     wf, n = stage.park.workflow, stage.park.platform.n_processors
@@ -226,13 +225,15 @@ def _check_there(stage: Stage, remove: Sequence[str], at: float) -> None:
             raise InputError(f"processor {name!r} cannot be removed: it is not there at {at:g} s")
 
 
-def _wasted(coordinator: Coordinator) -> float:
-    """The money for attempts that came to nothing: no plan knows of them."""
-    board, price = coordinator.board, coordinator.platform.price
-    n = int(board.counts[b.N_ATTEMPTS])
-    lost = np.flatnonzero(board.attempt_end[:n] > b.FINISHED)
-    used = board.attempt_finish[lost] - board.attempt_start[lost]
-    return float(np.dot(used, price[board.attempt_on[lost]]))
+def _with_new(usage: Usage, n: int) -> Usage:
+    """The usage where there are new processors, which nobody has used."""
+    new = Usage.none(n - len(usage.seconds))
+    return Usage(
+        np.concatenate([usage.seconds, new.seconds]),
+        np.concatenate([usage.first, new.first]),
+        np.concatenate([usage.last, new.last]),
+        usage.transfers,
+    )
 
 
 def _fewer(change: Change, known: dict[Change, Outlook]) -> list[Change]:

@@ -13,7 +13,8 @@ from weft.spec import parse_spec
 
 EACH = "each"
 MOST = 1_000  # alternatives in one question, and processors added in one of them
-NUMBERS = ("speed", "price")
+TINY = 1e-30  # of a speed or a billing unit: what is divided by it would overflow
+NUMBERS = ("speed", "price", "billing")
 OPTIONS = (*NUMBERS, "host")
 _COUNT = re.compile(r"(?P<low>\d+)(\.\.(?P<high>\d+))?")
 
@@ -27,6 +28,7 @@ class Machine:
     template: int | None  # None: it is described
     speed: float | None = None
     price: float | None = None
+    billing: float | None = None
     host: str | None = None  # one that is there; None: a host of its own
 
 
@@ -128,7 +130,8 @@ def _number(text: str, key: str, spec: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or value < 0 or (key == "speed" and value == 0):
+    tiny = value < TINY and (key == "speed" or (key == "billing" and value > 0))
+    if not math.isfinite(value) or value < 0 or tiny:
         raise InputError(f"the {key} in --add {spec!r} is not such a number: {text!r}")
     return value
 

@@ -1,16 +1,17 @@
 """A platform with machines more, and what is expected of them.
 
-A machine like a known one has its speed, price and costs, and a host of its own with the links of
-the known one's host. Between two that are alike, and to the host that they are like, the link is
-the median of that host's links; the network's default where it has none. A machine that is
-described has the network's default to everyone.
+A machine like a known one has its speed, price, billing unit and costs, and a host of its own with
+the links of the known one's host. Between two that are alike, and to the host that they are like,
+the link (its price too) is the median of that host's links; the network's default where it has
+none. A machine that is described has the network's default to everyone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,18 +50,20 @@ class Park:
                 like = machine.template
                 origins.append(DESCRIBED if like is None else int(old.host[like]))
             on.append(home)
-        startup, per_unit = self._links(np.array(origins))
+        links = self._links(np.array(origins))
         platform = Platform(
             processor_names=(*old.processor_names, *names),
             host_names=tuple(hosts),
             host=np.concatenate([old.host, np.array(on, dtype=np.int32)]),
             speed=np.concatenate([old.speed, [self._speed(m) for m in new]]),
-            price=np.concatenate([old.price, [self._price(m) for m in new]]),
+            price=np.concatenate([old.price, [self._money(m, "price") for m in new]]),
             joins=np.concatenate([old.joins, np.full(len(new), at)]),
             leaves=np.concatenate([old.leaves, np.full(len(new), np.inf)]),
-            startup=startup,
-            time_per_unit=per_unit,
+            startup=links["startup"],
+            time_per_unit=links["time_per_unit"],
             network=old.network,
+            billing=np.concatenate([old.billing, [self._money(m, "billing") for m in new]]),
+            link_price=links["price"],
         )
         columns = np.stack([self._costs(machine) for machine in new], axis=1)
         return platform, Estimates(np.concatenate([self.estimates.cost, columns], axis=1))
@@ -83,10 +86,12 @@ class Park:
         assert machine.template is not None
         return float(self.platform.speed[machine.template])
 
-    def _price(self, machine: Machine) -> float:
-        if machine.price is not None or machine.template is None:
-            return machine.price or 0.0
-        return float(self.platform.price[machine.template])
+    def _money(self, machine: Machine, name: str) -> float:
+        """Its price or billing unit."""
+        given: float | None = getattr(machine, name)
+        if given is not None or machine.template is None:
+            return given or 0.0
+        return float(getattr(self.platform, name)[machine.template])
 
     def _costs(self, machine: Machine) -> FloatArray:
         """What every task takes there: as on the template, by relative speed."""
@@ -101,34 +106,31 @@ class Park:
         base = self.workflow.base_cost
         return np.where(np.isnan(base), mean, base / speed)
 
-    def _links(self, origins: np.ndarray) -> tuple[FloatArray, FloatArray]:
-        """Startup and time per unit between all hosts, each of which is like an old one."""
+    def _links(self, origins: np.ndarray) -> dict[str, FloatArray]:
+        """The fields of the links between all hosts, each of which is like an old one."""
         pf, known = self.platform, origins >= 0
         like = np.where(known, origins, 0)
         one, other = np.meshgrid(like, like, indexing="ij")
-        startup, per_unit = pf.startup[one, other], pf.time_per_unit[one, other]
         alike = (one == other) & ~np.eye(len(origins), dtype=np.bool_)
-        for host in set(like[pf.n_hosts :].tolist()):
-            link = self._typical(host)
-            here = alike & (one == host)
-            startup[here], per_unit[here] = link.startup, link.time_per_unit
         described: BoolArray = ~known[:, None] | ~known[None, :]
-        if described.any():
-            link = self._default()
-            startup[described], per_unit[described] = link.startup, link.time_per_unit
-        np.fill_diagonal(startup, 0.0)
-        np.fill_diagonal(per_unit, 0.0)
-        return startup, per_unit
+        typical = {host: self._typical(host) for host in set(like[pf.n_hosts :].tolist())}
+        default = self._default() if described.any() else pf.network
+        result = {}
+        for name, table in _tables(pf).items():
+            values = table[one, other]
+            for host, link in typical.items():
+                values[alike & (one == host)] = getattr(link, name)
+            values[described] = getattr(default, name)
+            np.fill_diagonal(values, 0.0)
+            result[name] = values
+        return result
 
     def _typical(self, host: int) -> Link:
         """The median of a host's links."""
         pf, others = self.platform, np.arange(self.platform.n_hosts) != host
         if not others.any():
             return self._default()
-        return Link(
-            float(np.median(pf.time_per_unit[host, others])),
-            float(np.median(pf.startup[host, others])),
-        )
+        return _median(pf, host, others)
 
     def _default(self) -> Link:
         """The network's default; where that is no connection, the median of all links."""
@@ -140,11 +142,21 @@ class Park:
                 "nothing is known of the link to a new host: the network's bandwidth is 0; "
                 "put the new processor on a host that is there, with [host=...]"
             )
-        return replace(
-            pf.network,
-            time_per_unit=float(np.median(pf.time_per_unit[between])),
-            startup=float(np.median(pf.startup[between])),
-        )
+        return _median(pf, between)
+
+
+def _tables(platform: Platform) -> dict[str, FloatArray]:
+    """Every field of the links, by pair of hosts."""
+    return {
+        "time_per_unit": platform.time_per_unit,
+        "startup": platform.startup,
+        "price": platform.link_price,
+    }
+
+
+def _median(platform: Platform, *where: Any) -> Link:
+    """The median, field by field, of some links."""
+    return Link(**{name: float(np.median(t[where])) for name, t in _tables(platform).items()})
 
 
 def _new_names(new: list[Machine], platform: Platform) -> Iterator[str]:

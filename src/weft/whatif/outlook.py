@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.projection import ROUNDING, ends_earlier
+from weft.knee import knee as knee_of
 
 
 @dataclass(frozen=True)
@@ -83,21 +83,9 @@ class WhatIf:
 
 
 def knee(counts: Sequence[int], makespans: Sequence[float]) -> int | None:
-    """The count whose makespan lies farthest below the chord from the first to the last point.
-
-    None if the last is no better than the first, or nothing lies below the chord.
-    """
-    if len(counts) < 3 or not all(map(math.isfinite, makespans)):
-        return None
-    first, last = makespans[0], makespans[-1]
-    if not ends_earlier(last, first):
-        return None
-    width, below = counts[-1] - counts[0], dict[int, float]()
-    for k, makespan in zip(counts, makespans, strict=True):
-        chord = first + (last - first) * (k - counts[0]) / width
-        below[k] = chord - makespan
-    best = max(below, key=lambda k: (below[k], -k))
-    return best if below[best] > ROUNDING * first else None
+    """The count from which on more machines buy less time; None if there is none."""
+    at = knee_of(counts, makespans)
+    return None if at is None else counts[at]
 
 
 def _finite(value: float) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from weft import registry
 from weft.contracts import Planner
 from weft.coordinator import Coordinator
+from weft.coordinator.patience import Patience
 from weft.errors import InputError
 from weft.executors.reality import Reality, platform_changes
 from weft.executors.simulated import SimulatedExecutor
@@ -126,7 +126,9 @@ def twin(coordinator: Coordinator) -> Coordinator:
         if isinstance(value, np.ndarray) and value.flags.writeable
     }
     other.board = coordinator.board._replace(**own)
-    other.failures, other.losses = Counter(), Counter()  # of the run so far, not of what might be
+    other.purse = copy.copy(coordinator.purse)
+    # failures and losses are those of the run so far, not of what might be
+    other.patience = Patience(coordinator.patience.tolerance, coordinator.workflow)
     other.evaluations = list(coordinator.evaluations)
     other.platform = replace(coordinator.platform, leaves=coordinator.board.leaves.copy())
     other.make_room()

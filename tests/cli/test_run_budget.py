@@ -1,0 +1,133 @@
+"""`weft run --budget`, `weft resume --budget`, and what other commands tell of the money."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .commands import succeed, weft
+from .live_runs import Gate, started, the_id, write_workflow
+
+ON = ("--on", "local:1", "--price", "1", "--no-history")
+
+
+def tens(*names: str) -> dict[str, Any]:
+    """Tasks of ten seconds, so they say."""
+    return {name: {"run": "true", "cost": 10.0} for name in names}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    return tmp_path
+
+
+@pytest.fixture
+def gate(folder: Path) -> Iterator[Gate]:
+    made = Gate(folder)
+    yield made
+    made.close()
+
+
+def report(folder: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(succeed("report", "last", "--json", cwd=folder))
+    return told
+
+
+def test_a_budget_that_holds(folder: Path) -> None:
+    write_workflow(folder, tens("a", "b"))
+    done = weft("run", "wf.yaml", *ON, "--budget", "30", "--reserve", "0.1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert said[0] == "prices: 1 per second"
+    assert said[2].endswith("2 tasks on 1 processor (local:1), strategy slack[planner=loss3]")
+    assert re.search(r"\] [\d.]+ spent, 0 committed, [\d.]+ projected of a budget of 30", said[-1])
+    assert re.search(r"^budget 30: [\d.]+ spent, [\d.]+ left$", done.stdout, re.MULTILINE)
+    told = report(folder)
+    assert (told["budget"], told["within_budget"], told["over_budget_at"]) == (30, True, None)
+    (row,) = json.loads(succeed("runs", "--json", cwd=folder))
+    assert (row["budget"], row["cost"]) == (30, told["cost"])
+    assert told["cost"] > 0
+    assert "budget" in succeed("runs", cwd=folder)
+
+
+def test_prices_without_a_budget(folder: Path) -> None:
+    write_workflow(folder, tens("a", "b"))
+    prices = ("--price", "local-1=2/60", "--transfer-price", "0.5")
+    done = weft("run", "wf.yaml", *ON, *prices, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "prices: 2 per second, paid per begun 60 s; data 0.5 per unit" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["cost"], told["money"]["spent"]) == (120, 120)
+    assert "budget" not in told
+    assert report(folder)["budget"] is None
+
+
+def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> None:
+    """The task that is too slow is waited for until the run has said so."""
+    write_workflow(folder, {"a": {"run": gate.command, "cost": 0.2}} | tens("b"))
+    stops = ("--budget", "10.3", "--over-budget", "stop")
+    with started("run", "wf.yaml", *ON, *stops, cwd=folder) as command:
+        gate.wait()
+        said = command.wait_for("will not do")
+        assert said.startswith("the budget of 10.3 will not do: the cheapest way found to finish")
+        assert said.endswith("; what runs is finished, then the run stops\n")
+        gate.open()
+        code, printed = command.end()
+    assert code == 130
+    run, lines = the_id(folder), printed.splitlines()
+    assert lines[0].startswith(f"run {run} stopped: 1 of 2 tasks done in ")
+    assert "not done: 1 task (b)" in lines
+    (again,) = (line for line in lines if line.startswith("go on with it: "))
+    found = re.fullmatch(rf"go on with it: weft resume {run} --budget ([\d.]+) \(or more\)", again)
+    assert found is not None
+    told = report(folder)
+    assert told["status"] == "stopped"
+    assert told["money"]["spent"] < 10.3 < told["money"]["projected"] <= float(found[1])
+    assert told["over_budget_at"] is not None
+    (row,) = json.loads(succeed("runs", "--json", cwd=folder))
+    assert row["projected"] == told["money"]["projected"]
+    still = weft("resume", "last", cwd=folder)
+    assert still.returncode == 130
+    assert "will not do" in still.stderr
+    enough = weft("resume", "last", "--budget", found[1], cwd=folder)
+    assert enough.returncode == 0, enough.stderr
+    assert f"budget {float(found[1]):,.6g}: " in enough.stdout
+    assert "not done" not in enough.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--budget", "19"), "no plan costs at most 19: the cheapest found costs 20 "),
+        (("--budget", "30", "--price", "0"), "give a price"),
+        (("--budget", "x"), ""),
+        (("--reserve", "0.5"), "give one"),
+        (("--price", "1/x"), "--price: '1/x' is no price"),
+    ],
+)
+def test_what_is_refused(folder: Path, options: tuple[str, ...], problem: str) -> None:
+    write_workflow(folder, tens("a", "b"))
+    done = weft("run", "wf.yaml", *ON, *options, cwd=folder)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert "resume" not in done.stderr
+    assert succeed("runs", cwd=folder).startswith("no runs in ")
+
+
+def test_no_budget_without_estimates(folder: Path) -> None:
+    write_workflow(folder, {"a": {"run": "true"}})
+    priced = ("--on", "local:1", "--price", "1")
+    done = weft("run", "wf.yaml", *priced, "--budget", "5", cwd=folder)
+    assert done.returncode == 2
+    assert "declare costs" in done.stderr
+    known = weft("run", "wf.yaml", *priced, cwd=folder)  # which teaches what it takes
+    assert known.returncode == 0, known.stderr
+    assert re.search(r"^cost [\d.e-]+$", known.stdout, re.MULTILINE)
+    again = weft("run", "wf.yaml", *priced, "--budget", "5", cwd=folder)
+    assert again.returncode == 0, again.stderr
