@@ -57,7 +57,7 @@ def session_of(
         progress=replayed.progress,
         clock=lambda: now,
         recorder=SimpleNamespace(journal=SimpleNamespace(path=home.journal)),
-        spending=SimpleNamespace(money=None, at=0.0),
+        spending=SimpleNamespace(money=None),
         attempts_before=len(replayed.run().attempts.task),
     )
     return cast("Session", made)
@@ -205,18 +205,16 @@ def test_the_picture_of_a_run_that_costs_money() -> None:
 
 
 def test_money_is_spent_while_nothing_happens(tmp_path: Path) -> None:
-    """Two processors have run since the thread that drives has looked at the money."""
+    """At 3 tasks for 8 were done; two run since, and are to run for 2 s."""
     platform = Platform.build([Processor("p", "h", price=2.0), Processor("q", "h", price=1.0)])
     session = session_of(tmp_path, now=3.5, platform=platform)
-    session.spending.money, session.spending.at = Money(8.0, 5.0, 1.0), 3.0
-    view = look(session)
-    assert view.money == Money(9.5, 3.5, 1.0)
-    session.spending.at = 0.0
-    assert look(session).money == Money(13.0, 0.0, 1.0)  # overdue: no more than was committed
-    assert (
-        plain_lines(session, events_of(session))[-1]
-        == "[3.5 s] 13 spent, 0 committed, 14 projected"
-    )
+    assert look(session).money is None
+    session.spending.money = Money(8.0, 6.0, 1.0)
+    assert look(session).money == Money(9.5, 4.5, 1.0)
+    last = plain_lines(session, events_of(session))[-1]
+    assert last == "[3.5 s] 9.5 spent, 4.5 committed, 15 projected"
+    session.clock = lambda: 7.0  # they are overdue
+    assert look(session).money == Money(20.0, 0.0, 0.0)
 
 
 def test_many_processors_are_only_counted() -> None:

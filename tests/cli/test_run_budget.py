@@ -66,11 +66,13 @@ def test_prices_without_a_budget(folder: Path) -> None:
     assert (told["cost"], told["money"]["spent"]) == (120, 120)
     assert "budget" not in told
     assert report(folder)["budget"] is None
+    assert "2 per s, per begun 60 s" in succeed("machines", "last", cwd=folder)
 
 
 def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> None:
     """The task that is too slow is waited for until the run has said so."""
-    write_workflow(folder, {"a": {"run": gate.command, "cost": 0.2}} | tens("b"))
+    slow = {"run": f"{gate.command}; touch x", "cost": 0.2, "outputs": ["x"]}
+    write_workflow(folder, {"a": slow, "b": tens("b")["b"] | {"inputs": ["x"]}})
     stops = ("--budget", "10.3", "--over-budget", "stop")
     with started("run", "wf.yaml", *ON, *stops, cwd=folder) as command:
         gate.wait()

@@ -76,12 +76,9 @@ class Display:
 
     def began(self, session: Session) -> None:
         """Begin to look at the run."""
-        from weft.kernels import board as b
-
-        coordinator = session.coordinator
         self.id = session.header.id
-        self.done_before = coordinator.n_done
-        self.attempts_before = int(coordinator.board.counts[b.N_ATTEMPTS])
+        self.done_before = session.coordinator.n_done
+        self.attempts_before = session.attempts_before
         self.said(self._opening(session))
         self.screen.begin(session)
         self._words.put(session)  # after what was said: the writer keeps the order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
@@ -11,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.display_view import View, Work, look
+from weft.cli.money import amounts
 from weft.cli.wording import clean, clock
+from weft.model import Money, affordable
 
 if TYPE_CHECKING:
     from weft.live import Session
@@ -65,7 +68,9 @@ def picture(view: View, name: str, height: int = 25) -> RenderableType:
         Text(clean(name), style="bold"), bar, Text(f"{view.done / max(1, view.total):.0%}")
     )
     parts: list[RenderableType] = [head, _counts(view), _times(view)]
-    if len(view.work) <= min(MOST_ROWS, height - 6):
+    if view.money is not None:
+        parts.append(_money(view.money, view.budget))
+    if len(view.work) <= min(MOST_ROWS, height - 3 - len(parts)):
         parts.append(_processors(view))
     else:
         there = sum(work.present for work in view.work)
@@ -94,6 +99,12 @@ def _times(view: View) -> Text:
         left = clock(max(0.0, view.projected - view.now))
         text.append(f", expected to end at {clock(view.projected)} ({left} more)")
     return text
+
+
+def _money(money: Money, budget: float) -> Text:
+    over = not affordable(money.projected, budget)  # nor is what nobody knows
+    style = "bold red" if over and math.isfinite(money.projected) else ""
+    return Text(amounts(money, budget), style=style)
 
 
 def _processors(view: View) -> Table:

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 from weft.cli.display_view import look
+from weft.cli.money import amounts
 from weft.cli.wording import clean, clock, took
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ class PlainScreen:
             end = view.projected
             expected = "" if end is None else f"; the end is expected at {clock(end)}"
             lines.append((view.now, view.counts() + expected))
-        for time, text in sorted(lines, key=lambda line: line[0]):
+        lines.sort(key=lambda line: line[0])
+        if view.money is not None:
+            lines.append((view.now, amounts(view.money, view.budget)))
+        for time, text in lines:
             self.say(clean(f"[{clock(time)}] {text}"))
         self._finished, self._shown = [], now
         self._replans += len(new)

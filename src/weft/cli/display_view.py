@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.coordinator.purse import usage_of
 from weft.kernels import board as b
+from weft.model import STANDS_STILL, Money
 
 if TYPE_CHECKING:
     from weft.coordinator import Coordinator
@@ -37,6 +40,8 @@ class View:
     replans: int
     reason: str  # of the last new plan
     work: tuple[Work, ...]
+    money: Money | None = None  # where anything has a price
+    budget: float = math.inf
 
     @property
     def waiting(self) -> int:
@@ -77,7 +82,28 @@ def look(session: Session) -> View:
         replans=len(taken),
         reason=taken[-1].reason if taken else "",
         work=tuple(work),
+        money=_money(session, now),
+        budget=coordinator.purse.budget,
     )
+
+
+def _money(session: Session, now: float) -> Money | None:
+    """The money now: what is spent and committed is looked up, the rest is as last projected."""
+    last, coordinator = session.spending.money, session.coordinator
+    if last is None:
+        return None
+    board, platform = coordinator.board, coordinator.platform
+    busy = np.flatnonzero(board.running >= 0).astype(np.int32)
+    attempts = board.running[busy]
+    estimate = board.estimate[board.attempt_task[attempts] * board.n_processors + busy]
+    rest = np.maximum(0.0, estimate - board.worked[attempts])
+    ends = board.since[attempts] + rest / np.maximum(board.availability[busy], STANDS_STILL)
+    then, today = np.full(len(busy), board.clock[0]), np.full(len(busy), now)
+    used = usage_of(board, coordinator.workflow, platform).and_then(busy, then, today)
+    spent = used.cost(platform)
+    committed = used.and_then(busy, today, np.maximum(ends, today)).cost(platform) - spent
+    planned = last.projected - spent - committed
+    return Money(spent, committed, planned if math.isnan(planned) else max(0.0, planned))
 
 
 def projected_end(coordinator: Coordinator, now: float) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from weft.cli.display import Display, display
+from weft.cli.money import against_budget, amounts
 from weft.cli.recovery import recovery_of
 from weft.cli.wording import against, clean, command, many, near, took
-from weft.errors import WeftError
+from weft.errors import WeftError, rounded_up
 
 if TYPE_CHECKING:
     from weft.live import Failure, Outcome
@@ -65,8 +67,12 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
         print(f"... and {len(outcome.failures) - SHOWN} more")
     _waiting(outcome)
     print(f"more about it: {command('report', outcome.id, directory)}")
-    if not outcome.ok:
-        print(f"go on with it: {command('resume', outcome.id, directory)}")
+    again = command("resume", outcome.id, directory)
+    if outcome.needed is not None:
+        print(f"go on with it: {again} --budget {rounded_up(outcome.needed)} (or more)")
+        print(f"or finish it the cheapest way all the same: {again} --over-budget continue")
+    elif not outcome.ok:
+        print(f"go on with it: {again}")
 
 
 def _figures(outcome: Outcome, run: Run) -> None:
@@ -88,6 +94,16 @@ def _figures(outcome: Outcome, run: Run) -> None:
     if recovery := recovery_of(run):
         said.append(recovery)
     print("; ".join(said))
+    if outcome.money is not None:
+        print(_cost(outcome, run))
+
+
+def _cost(outcome: Outcome, run: Run) -> str:
+    """What it cost; of a run that is not finished, also what is expected."""
+    assert outcome.money is not None
+    if not outcome.ok:
+        return amounts(outcome.money, run.budget)
+    return against_budget(run) if math.isfinite(run.budget) else f"cost {run.cost:,.6g}"
 
 
 def _failure(failure: Failure, home: Path) -> None:

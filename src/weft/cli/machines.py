@@ -27,6 +27,8 @@ class Machine:
     leaving: float | None  # when, in the run's seconds
     drained: bool  # it is to go, and nothing runs there
     running: str | None  # the task
+    price: float = 0.0  # per second
+    billing: float = 0.0  # paid per begun unit of so many seconds
 
 
 def machines(
@@ -104,6 +106,8 @@ def machines_of(home: RunHome) -> tuple[float, list[Machine]]:
                 leaving=leaves if present and math.isfinite(leaves) else None,
                 drained=present and now and attempt < 0,
                 running=None if attempt < 0 else tasks[board.attempt_task[attempt]],
+                price=float(platform.price[p]),
+                billing=float(platform.billing[p]),
             )
         )
     return coordinator.now, rows
@@ -115,12 +119,21 @@ def _show(now: float, rows: list[Machine]) -> None:
     from rich.text import Text
 
     table = Table("processor", "host", "state", "runs", box=None, header_style="dim")
+    paid = any(row.price for row in rows)
+    if paid:
+        table.add_column("price")
     for row in rows:
-        cells = (row.name, row.host, _state(row, now), row.running or "-")
+        cells = [row.name, row.host, _state(row, now), row.running or "-"]
+        cells += [_price(row)] if paid else []
         table.add_row(*(Text(clean(cell)) for cell in cells))
     console = Console(highlight=False)
     console = console if console.is_terminal else Console(highlight=False, width=200)
     console.print(table)
+
+
+def _price(row: Machine) -> str:
+    unit = f", per begun {row.billing:,.6g} s" if row.billing else ""
+    return f"{row.price:,.6g} per s{unit}"
 
 
 def _state(row: Machine, now: float) -> str:

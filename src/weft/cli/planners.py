@@ -44,7 +44,7 @@ def listed(classes: Sequence[Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    width = max(len(cls.name) for cls in classes)
+    width = max(10, *(len(cls.name) for cls in classes))
     for row in rows:
         print(f"{row['name']:{width}} {row['about']}")
         for option, default in cast(dict[str, Any], row["options"]).items():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.reproduce_aheft import reproduce_aheft
+from weft.cli.reproduce_budget import reproduce_budget
 from weft.cli.reproduce_gtp import reproduce_gtp
 from weft.cli.reproduce_output import print_table, print_verdicts, progress_bar
 from weft.errors import InputError, unknown_name
@@ -17,12 +18,13 @@ from weft.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from weft.experiments.selective_tables import Tables
 
-PAPERS = ("selective", "aheft", "gtp")
+PAPERS = ("selective", "aheft", "gtp", "budget")
 
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(help="The paper: `selective`, `aheft` or `gtp`.", metavar="PAPER")
+        str,
+        typer.Argument(help="The paper: `selective`, `aheft`, `gtp` or `budget`.", metavar="PAPER"),
     ],
     full: Annotated[
         bool, typer.Option("--full", help="As many DAGs as the paper: minutes, or an hour.")
@@ -45,12 +47,12 @@ def reproduce(
     ] = None,
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="`aheft`, `gtp`: begin anew, not where a call was stopped."),
+        typer.Option("--fresh", help="Begin anew, not where a call was stopped; not `selective`."),
     ] = False,
 ) -> None:
     """Repeat a paper's experiments: tables, plots, and a verdict on each of its claims.
 
-    `aheft` and `gtp` keep what is done in their folder: a call that was stopped is gone on with
+    All but `selective` keep what is done in their folder: a call that was stopped is gone on with
     by the same command.
 
     Example: `weft reproduce selective --full --out results/selective`
@@ -64,6 +66,9 @@ def reproduce(
         return
     if paper == "gtp":
         reproduce_gtp(full, folder, jobs, seed, stg, fresh)
+        return
+    if paper == "budget":
+        reproduce_budget(full, folder, jobs, seed, fresh)
         return
     try:
         _selective(full, folder, jobs, seed)
@@ -79,7 +84,7 @@ def _check_options(paper: str, on: str | None, stg: Path | None, fresh: bool) ->
     if stg is not None and paper != "gtp":
         raise InputError("--stg is for `gtp` only")
     if fresh and paper == "selective":
-        raise InputError("--fresh is for `aheft` and `gtp` only")
+        raise InputError("--fresh is for `aheft`, `gtp` and `budget` only")
 
 
 def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:

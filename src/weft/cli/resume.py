@@ -31,6 +31,18 @@ def resume(
             "--as-started", help="With the workflow as it was, even if its file has changed."
         ),
     ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Another budget, for all of it: what is spent already is part of it."),
+    ] = None,
+    over_budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="continue|stop",
+            help="When even the cheapest way to finish is over the budget, from now on.",
+            show_default="as before",
+        ),
+    ] = None,
     directory: Annotated[
         Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
     ] = Path(),
@@ -44,9 +56,10 @@ def resume(
     """Go on with a run where it was.
 
     What is finished, and has its outputs still, is not repeated; what was under way or has failed
-    is tried again. Exit codes are those of `weft run`; `weft runs` lists the runs.
+    is tried again. A run that was stopped for its budget needs another one, or
+    `--over-budget continue`. Exit codes are those of `weft run`; `weft runs` lists the runs.
 
-    Example: `weft resume last`
+    Example: `weft resume last`, or `weft resume last --budget 60`
     """
     from weft import live
     from weft.cli.ending import drive
@@ -56,7 +69,9 @@ def resume(
     workflow = None if as_started else _from_source(home)
 
     def sit(shown: Display) -> Outcome:
-        return live.resume(home, workflow, on=on, listener=shown)
+        return live.resume(
+            home, workflow, on=on, listener=shown, budget=budget, over_budget=over_budget
+        )
 
     drive(sit, directory, as_json, quiet)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.money import Budget, OverBudget, Reserve
+
 if TYPE_CHECKING:
     from weft.cli.display import Display
     from weft.live import Outcome
@@ -60,6 +62,21 @@ def run(
         bool,
         typer.Option("--no-history", help="Neither learn from former runs nor for later ones."),
     ] = False,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]PRICE[/UNIT]",
+            help="Money per second of use, of all processors or of those with that name, host or "
+            "machine (`fast*=0.02`); `/3600`: paid per begun 3600 s. Repeatable, the last that "
+            "fits counts.",
+        ),
+    ] = None,
+    transfer_price: Annotated[
+        float, typer.Option(help="Money per unit of data (byte) sent to another host.")
+    ] = 0.0,
+    budget: Budget = None,
+    over_budget: OverBudget = "continue",
+    reserve: Reserve = 0.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print how it ended as JSON; messages go to stderr.")
     ] = False,
@@ -74,12 +91,19 @@ def run(
     after a crash, `weft resume last` goes on. The exit code is 0 if all is done, 1 if tasks
     failed, 130 if it was stopped, 2 if it could not begin or go on.
 
+    With a budget nothing begins that cannot be paid, and plans keep to what is left. If slow
+    machines make that impossible, the run says so at once, and is finished the cheapest way; with
+    `--over-budget stop` it stops, and goes on with `weft resume last --budget MORE`.
+
     Example: `weft run pipeline.yaml --on local:4 --retries 1`
+
+    Example: `weft run pipeline.yaml --price 0.02 --price 'fast*=0.05' --budget 40`
     """
     from weft import api, live
     from weft.cli.ending import drive
     from weft.executors.paths import check_paths
     from weft.files import in_file
+    from weft.live.prices import read_price
 
     wf = api.load(workflow)
     with in_file(workflow):
@@ -94,6 +118,11 @@ def run(
         keep_going=keep_going,
         absolute=absolute_paths,
         use_history=not no_history,
+        price=[read_price(text) for text in price or []],
+        transfer_price=transfer_price,
+        budget=budget,
+        over_budget=over_budget,
+        reserve=reserve,
     )
 
     def sit(shown: Display) -> Outcome:

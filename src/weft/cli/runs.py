@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.wording import clean, moment, near, took
+from weft.errors import WeftError
 
 if TYPE_CHECKING:
     from weft.journal.places import RunHome
@@ -34,7 +36,7 @@ def runs(
     from weft.journal.places import runs as find
     from weft.journal.summary import summarise
 
-    rows = [(summarise(home), _about(home)) for home in find(directory)]
+    rows = [(found := summarise(home), _about(home, found.status)) for home in find(directory)]
     if as_json:
         print(json.dumps([asdict(summary) | about for summary, about in rows], indent=1))
     elif not rows:
@@ -43,8 +45,8 @@ def runs(
         _show(rows)
 
 
-def _about(home: RunHome) -> dict[str, Any]:
-    """Strategy and place, from the journal's first line; nothing if that is not readable."""
+def _about(home: RunHome, status: str) -> dict[str, Any]:
+    """Strategy, place and money; nothing if the journal's first line is not readable."""
     from weft.journal.lines import decode
 
     about: dict[str, Any] = {"strategy": None, "on": None}
@@ -53,7 +55,32 @@ def _about(home: RunHome) -> dict[str, Any]:
             header = decode(file.readline().partition(b" ")[2])
     except (OSError, ValueError, KeyError):
         return about
-    return {key: str(header[key]) if key in header else None for key in about}
+    known = {key: str(header[key]) if key in header else None for key in about}
+    return known | (_money(home, status) if _has_prices(header) else {})
+
+
+def _has_prices(header: dict[str, Any]) -> bool:
+    options = header.get("options")
+    return isinstance(options, dict) and bool(options.get("price") or options.get("transfer_price"))
+
+
+def _money(home: RunHome, status: str) -> dict[str, Any]:
+    """What a run cost, and what was expected if it is not finished; nothing if nobody can tell."""
+    from weft.journal.log import read
+    from weft.live.replay import replay
+
+    try:
+        contents = read(home.journal)
+        last = contents.entries[-1] if contents.entries else {}
+        if status == "finished" and "cost" in last:
+            return {"cost": last["cost"], "budget": last.get("budget")}
+        coordinator = replay(contents, home.data).progress.coordinator
+    except WeftError:
+        return {}
+    money, budget = coordinator.money(), coordinator.purse.budget
+    amounts = {"cost": money.spent, "committed": money.committed, "projected": money.projected}
+    known = {name: a if math.isfinite(a) else None for name, a in amounts.items()}
+    return known | {"budget": budget if math.isfinite(budget) else None}
 
 
 def _show(rows: list[tuple[Summary, dict[str, Any]]]) -> None:
@@ -65,6 +92,9 @@ def _show(rows: list[tuple[Summary, dict[str, Any]]]) -> None:
     table.add_column("done", justify="right", no_wrap=True)
     table.add_column("started", no_wrap=True)
     table.add_column("took", justify="right", no_wrap=True)
+    paid = ["cost", "projected", "budget"] if any("cost" in about for _, about in rows) else []
+    for heading in paid:
+        table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("strategy", "on"):
         table.add_column(heading)
     for summary, about in rows:
@@ -74,6 +104,7 @@ def _show(rows: list[tuple[Summary, dict[str, Any]]]) -> None:
             f"{summary.done}/{'?' if summary.total is None else summary.total}",
             moment(summary.created),
             "-" if summary.seconds is None else took(summary.seconds),
+            *(_amount(about.get(name)) for name in paid),
             Text(clean(about["strategy"] or "-")),
             Text(clean(about["on"] or "-")),
         )
@@ -83,3 +114,7 @@ def _show(rows: list[tuple[Summary, dict[str, Any]]]) -> None:
     for summary, _ in rows:
         if summary.problem is not None:
             console.print(Text(f"{summary.id}: the journal: {summary.problem}", style="yellow"))
+
+
+def _amount(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, int | float) else "-"

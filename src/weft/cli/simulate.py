@@ -6,12 +6,14 @@ import json
 import math
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.money import Budget, OverBudget, Reserve, against_budget
 from weft.cli.plan import check_suffix
 from weft.cli.recovery import recovery_of
+from weft.cli.wording import many
 from weft.executors.scenario import EVENT_RATE, MOST_EVENTS
 from weft.files import in_file
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from weft.model import Run
 
 SHOWN = 10  # evaluations listed one by one
+STOPPED = 130  # the exit code of a run that was stopped, as for `weft run`
 
 Variability = Annotated[
     float,
@@ -86,6 +89,9 @@ def simulate(
     failures: Failures = 0,
     failure_rate: FailureRate = 0.0,
     return_after: ReturnAfter = math.inf,
+    budget: Budget = None,
+    over_budget: OverBudget = "continue",
+    reserve: Reserve = 0.0,
     seed: Annotated[
         int, typer.Option(min=0, help="Same seed, same durations, changes and failures.")
     ] = 0,
@@ -106,13 +112,15 @@ def simulate(
 
     Speeds that vary by 40%, and a machine that dies:
     `weft simulate wf.yaml -p cluster.yaml --strategy aheft --variability 0.4 --failures 1`
+
+    With a budget: exit code 2 if no plan is affordable, 130 if it was stopped (`--over-budget`).
     """
     from weft import api, formats, registry
     from weft.model import Estimates
 
     for path in gantt or []:
         check_suffix(path)
-    registry.strategy(strategy)  # a wrong one is told before the work
+    registry.strategy(strategy, budget is not None)  # a wrong one is told before the work
     wf, pf = api.load(workflow), api.load_platform(platform)
     with in_file(workflow):  # a task without a cost is found only with the platform at hand
         Estimates.declared(wf, pf)
@@ -130,10 +138,13 @@ def simulate(
         failures=failures,
         failure_rate=failure_rate,
         return_after=return_after,
+        budget=budget,
+        over_budget=over_budget,
+        reserve=reserve,
     )
     written = [*(gantt or []), *([journal] if journal else [])]
     if as_json:
-        print(json.dumps(run.to_dict(), indent=1))
+        print(json.dumps(_as_dict(run), indent=1))
     else:
         show(run)
     for path in gantt or []:
@@ -142,6 +153,19 @@ def simulate(
         formats.write_journal(run, journal)
     for path in [] if as_json else written:
         print(f"wrote {path}")
+    if not_done(run):
+        raise typer.Exit(STOPPED)
+
+
+def not_done(run: Run) -> list[str]:
+    """The tasks that are not done: the run was stopped for its budget."""
+    last = run.final_attempts().tolist()
+    return [run.workflow.task_names[task] for task, attempt in enumerate(last) if attempt < 0]
+
+
+def _as_dict(run: Run) -> dict[str, Any]:
+    rest = not_done(run)
+    return run.to_dict() | ({"not_done": rest} if rest else {})
 
 
 def draw(run: Run, path: Path) -> None:
@@ -173,6 +197,12 @@ def show(run: Run) -> None:
         markup=False,
         style="bold",
     )
+    if math.isfinite(run.budget):
+        console.print(against_budget(run), markup=False)
+    if rest := not_done(run):
+        listed = ", ".join(rest[:5]) + (", ..." if rest[5:] else "")
+        stopped = f"stopped for the budget, not done: {many(len(rest), 'task')} ({listed})"
+        console.print(stopped, markup=False, style="bold")
     console.print(
         f"new plans: {run.considered} considered, {run.replans} taken; "
         f"planning took {run.planning_seconds * 1000:,.3g} ms",
@@ -243,6 +273,7 @@ def _processors(run: Run) -> Table:
     tasks = np.bincount(log.processor[finished], minlength=n)
     lost = np.bincount(log.processor[~finished], minlength=n)
     busy = np.bincount(log.processor, weights=log.finish - log.start, minlength=n)
+    cost = run.usage.by_processor(pf)
     table = Table("processor", "host", box=None, header_style="dim")
     for heading in ("tasks", "lost attempts", "busy s", "busy %", "cost"):
         table.add_column(heading, justify="right")
@@ -254,6 +285,8 @@ def _processors(run: Run) -> Table:
             str(lost[p]),
             f"{busy[p]:,.6g}",
             f"{busy[p] / span:.0%}" if span > 0 else "-",
-            f"{busy[p] * pf.price[p]:,.6g}",
+            f"{cost[p]:,.6g}",
         )
+    if pf.link_price.any():
+        table.add_row("transfers", *[""] * 5, f"{run.usage.transfers:,.6g}", style="dim")
     return table

@@ -257,7 +257,7 @@ class Coordinator:
     def _too_dear(self) -> bool:
         """Whether the plan has become too dear: another one is asked for, if anything can move."""
         plan, purse = self.plan, self.purse
-        if plan is None or not purse.kept or self.board.counts[b.HELD_BACK] or self.stranded():
+        if plan is None or not purse.kept or purse.holds or self.stranded():
             return False
         if not purse.exceeded(plan, self.situation(), self.board):
             return False
@@ -328,7 +328,7 @@ class Coordinator:
 
     def _new_budget(self, budget: float) -> None:
         """There is more money, or less; a run that waits for it may go on, if it will do."""
-        self.purse.budget = budget
+        self.purse.renew(budget)
         if self.purse.holds:
             self.board.counts[b.HELD_BACK], self.purse.holds = 0, False
 

@@ -77,6 +77,10 @@ class Purse:
         board.allowance[0] = left if situation.platform.adds_up else -np.inf
         return True
 
+    def renew(self, budget: float) -> None:
+        """Another budget: whether that will do is not known yet."""
+        self.budget, self.over_at, self.needed = budget, float("nan"), float("nan")
+
     def overrun(self, money: Money, now: float) -> None:
         """Even the cheapest way to finish is over the budget."""
         if np.isnan(self.over_at):

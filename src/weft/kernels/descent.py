@@ -14,17 +14,20 @@ HELPS = 1e-12  # of the makespan: less is no help
 def descend(
     problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float,
     money: FloatArray, rate: float, spare: float, latest: float, sweeps: int,
-) -> IntArray:  # fmt: skip
-    """The assignment that no single change betters, by makespan + rate x money; or after so many.
+) -> tuple[IntArray, int]:  # fmt: skip
+    """The assignment that no single change betters, by makespan + rate x money; and the sweeps.
 
-    No change may cost more than there is to spare, or have all done later than the latest. Every
-    change that helps is made at once, in the order of the tasks.
+    After so many it ends anyhow. No change may cost more than there is to spare, or have all done
+    later than the latest. Every change that helps is made at once, in the order of the tasks.
     """
     processors = problem.n_processors
     on = pinned.copy()
     best = latest_finish(problem, order, on, nobody, shortest)
-    for _ in range(sweeps):
+    count = 0
+    changed = True
+    while changed and count < sweeps:
         changed = False
+        count += 1
         for k in range(len(order)):
             task = order[k]
             row = task * processors
@@ -42,9 +45,7 @@ def descend(
                     changed = True
                 else:
                     on[task] = here
-        if not changed:
-            break
-    return on
+    return on, count
 
 
 def latest_finish(

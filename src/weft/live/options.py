@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from weft.coordinator.purse import CONTINUE, Purse
+from weft.errors import InputError
+from weft.live.prices import price_rules
 from weft.model import Tolerance
 
 
@@ -23,10 +27,31 @@ class Options:
     absolute: bool = False  # whether files may lie outside the data directory
     use_history: bool = True
     keep_results: bool = False  # functions on Dask: keep the results between, too
+    price: Any = None  # a number, or by names; kept as rules, see prices.py
+    transfer_price: float = 0.0  # per unit of data between hosts
+    budget: float | None = None
+    over_budget: str = "continue"  # or stop
+    reserve: float = 0.0  # the share of what is left that plans leave for surprises
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "price", price_rules(self.price))
+        if not (math.isfinite(self.transfer_price) and self.transfer_price >= 0):
+            raise InputError(
+                f"the price of transfers must be a number from 0 on, not {self.transfer_price:g}"
+            )
 
     def tolerance(self) -> Tolerance:
         """How many failures the run puts up with."""
         return Tolerance(retries=self.retries, keep_going=self.keep_going)
+
+    def purse(self) -> Purse:
+        """The budget, as the coordinator keeps it."""
+        if self.budget is None:
+            if self.reserve or self.over_budget != CONTINUE:
+                raise InputError("`reserve` and `over budget` say how to keep a budget: give one")
+            return Purse()
+        check_budget(self.budget)
+        return Purse(self.budget, self.over_budget, self.reserve)
 
     def to_dict(self) -> dict[str, Any]:
         """What the journal keeps."""
@@ -46,3 +71,9 @@ class Options:
         """What the journal kept; what this version does not know is left out."""
         known = {field.name for field in fields(Options)}
         return Options(directory=directory, **{k: v for k, v in content.items() if k in known})
+
+
+def check_budget(budget: float) -> None:
+    """Refuse what is no amount of money."""
+    if not (math.isfinite(budget) and budget >= 0):
+        raise InputError(f"the budget must be a number from 0 on, not {budget:g}")

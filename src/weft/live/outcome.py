@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from weft.errors import WeftError
-from weft.model import Run
+from weft.model import Money, Run
 
 FINISHED, FAILED, STOPPED = "finished", "failed", "stopped"
 
@@ -36,6 +37,8 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     measured: dict[int, float] = field(default_factory=dict)  # seconds by attempt, on the machine
     fetch: Callable[[Any], Any] | None = None
+    money: Money | None = None  # where anything has a price
+    needed: float | None = None  # what all of it would cost, if it was stopped for the budget
 
     @property
     def ok(self) -> bool:
@@ -59,6 +62,7 @@ class Outcome:
             "run": self.id,
             "status": self.status,
             **self.run.to_dict(),
+            **self._money(),
             "not_done": list(self.not_done),
             "failures": [
                 {"task": f.task, "reason": f.reason, "log": f.log, "tail": f.tail}
@@ -66,6 +70,14 @@ class Outcome:
             ],
             "warnings": list(self.warnings),
         }
+
+    def _money(self) -> dict[str, Any]:
+        """What was spent and what is expected; a number that nobody knows is None."""
+        if self.money is None:
+            return {}
+        amounts = self.money.to_dict() | {"needed": self.needed}
+        known = {k: v if v is not None and math.isfinite(v) else None for k, v in amounts.items()}
+        return {"money": known}
 
 
 class RunFailedError(WeftError):

@@ -23,11 +23,21 @@ FLUSH = 5.0  # seconds between two additions to the history
 
 
 class JournalRecorder:
-    """Everything heard goes to the journal; a sync makes it durable."""
+    """Everything heard goes to the journal, once there is one; a sync makes it durable."""
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
+    def __init__(self, journal: Journal | None = None) -> None:
+        self._journal = journal
         self.pending: list[dict[str, Any]] = []
+
+    @property
+    def journal(self) -> Journal:
+        """The journal."""
+        assert self._journal is not None
+        return self._journal
+
+    def begin(self, journal: Journal) -> None:
+        """From now on all is kept there."""
+        self._journal = journal
 
     def heard(self, entry: Entry) -> None:
         """Keep it for the next sync."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft import registry
 from weft.coordinator import Coordinator
+from weft.coordinator.purse import STOP
 from weft.journal.log import Contents
 from weft.live.entries import commands_to_dict, entry_from_dict
 from weft.live.header import Header
@@ -53,6 +54,7 @@ def replay(contents: Contents, directory: Path) -> Replayed:
         policy,
         header.options.tolerance(),
         header.rest,
+        header.options.purse(),
     )
     progress = Progress(coordinator, planner, events=[])
     replayed = Replayed(header, progress)
@@ -70,6 +72,10 @@ def replay(contents: Contents, directory: Path) -> Replayed:
         elif kind == "resumed":
             replayed.sittings.append(content["time"])
             said = []  # what was decided last was never done
+            if content.get("over_budget"):
+                coordinator.purse.stops = content["over_budget"] == STOP
+    if planner is not None and coordinator.purse.kept:  # perhaps only since it was gone on with
+        progress.planner = registry.within_budget(planner)
     return replayed
 
 

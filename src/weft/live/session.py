@@ -14,8 +14,11 @@ from weft.live.estimating import Estimating
 from weft.live.header import Header
 from weft.live.measured import Links, as_measured
 from weft.live.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
+from weft.live.overdue import WHY, Overdue
+from weft.live.prices import priced
 from weft.live.recorder import JournalRecorder
 from weft.live.replay import live_record
+from weft.live.spending import Spending
 from weft.model.events import (
     CancelTask,
     Command,
@@ -116,9 +119,12 @@ class Session:
         self.measured: dict[int, float] = {}  # seconds by attempt, on the machine
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
+        self.attempts_before = 0  # of former sittings
         self._told: dict[int, Told] = {}  # by processor
         self._links = Links()
         self.requests: Requests | None = None  # what people ask of it meanwhile
+        self.spending = Spending(self.coordinator, self.warn)
+        self.overdue = Overdue(self.coordinator, machines.post, clock)
 
     @property
     def coordinator(self) -> Coordinator:
@@ -147,6 +153,8 @@ class Session:
                 self.requests.heard(events)
             perform(self.progress, self.machines, self._learn())
             self._prepare()
+            self.spending.look()
+            self.overdue.watch()
             self.listener.happened(self, events)
             self.estimating.learner.flush()
             if self.coordinator.done or self.coordinator.halted:
@@ -176,7 +184,8 @@ class Session:
         """Tell the coordinator, after the processors that it does not know yet."""
         commands = []
         if event.kind == EventKind.AVAILABILITY:
-            measured = as_measured(event, self.coordinator)
+            overdue = event.detail == WHY
+            measured = self.overdue.told(event) if overdue else as_measured(event, self.coordinator)
             if measured is None:
                 return []
             event = measured
@@ -185,7 +194,11 @@ class Session:
         return commands + self.progress.hear(event)
 
     def _new_processors(self, now: float) -> NewEstimates:
+        options, known = self.header.options, self.coordinator.platform
         platform = self.machines.platform
+        platform = priced(
+            platform, self.machines.machine, options.price, options.transfer_price, known
+        )
         estimates = self.estimating.estimates(platform, self.machines)
         return NewEstimates(now, estimates, platform)
 
@@ -237,7 +250,7 @@ class Session:
     def outcome(self, fetch: Callable[[Any], Any] | None) -> Outcome:
         """How it ended."""
         c, wf = self.coordinator, self.header.workflow
-        given_up = c.given_up
+        given_up, money = c.given_up, self.spending.last()
         status = FAILED if given_up else STOPPED
         status = FINISHED if c.n_done == wf.n_tasks else status
         undone = np.flatnonzero(c.board.status != b.DONE).tolist()
@@ -251,4 +264,6 @@ class Session:
             warnings=tuple(self.warnings),
             measured=self.measured,
             fetch=fetch,
+            money=money,
+            needed=self.spending.needed(),
         )

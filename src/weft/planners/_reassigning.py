@@ -162,15 +162,15 @@ class Table:
 
     def descent(
         self, on: IntArray, rate: float, sweeps: int, spare: float = np.inf, latest: float = np.inf
-    ) -> IntArray:
-        """Where a descent from an assignment leads; money counts `rate` seconds."""
+    ) -> tuple[IntArray, int]:
+        """Where a descent from an assignment leads, and its sweeps; money counts `rate` seconds."""
         problem = self.planning.problem
         shortest = float(problem.cost.min(initial=np.inf))
-        found = self.planning.run(
+        found, count = self.planning.run(
             descend, self.order, on, _NOBODY, shortest, self.money, rate, spare, latest, sweeps,
             work=10 * len(self.money) * (len(self.tasks) + len(problem.in_item)),
         )  # fmt: skip
-        return np.array(found, dtype=np.int32)
+        return np.array(found, dtype=np.int32), count
 
     @cached_property
     def cheapest_assignment(self) -> IntArray:

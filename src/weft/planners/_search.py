@@ -22,7 +22,8 @@ from weft.planners._reassigning import Table
 
 POINTS = 24  # of a path that are looked at, evenly spaced, besides the first affordable one
 HALVINGS = 12  # of the money that GAIN may spend, where costs do not add up
-MOST_WORK = 1_000_000_000  # steps of a kernel that one look at all single changes may take
+MOST_WORK = 300_000_000  # steps of a kernel for one look at all single changes, as variant 2 takes
+ALL_WORK = 1_000_000_000  # steps for all descents, some seconds
 SWEEPS = 20  # over all tasks, of one descent
 PRICES_OF_TIME = (0.5, 1.0, 2.0)  # of what the fastest plan pays for it on average
 
@@ -38,6 +39,15 @@ class Found:
     by: str
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Of a descent: the seconds that money counts, the money to spare, and the latest end."""
+
+    rate: float
+    spare: float = math.inf
+    latest: float = math.inf
+
+
 class Search:
     """Looks at schedules of one situation; `better` says which of two is wanted."""
 
@@ -46,7 +56,9 @@ class Search:
         self.best_by: dict[str, Found] = {}
         self.fastest: Found | None = None
         n, edges = len(table.tasks), len(table.planning.problem.in_item)
-        self.looks_around = n * (table.processors - 1) * (n + edges) <= MOST_WORK
+        work = n * (table.processors - 1) * (n + edges)
+        self.looks_around = work <= MOST_WORK
+        self.sweeps = ALL_WORK // max(1, work)  # that are left
 
     @property
     def best(self) -> Found:
@@ -112,27 +124,31 @@ class Search:
             current, done = after(self.table, current, moves[done:count]), count
             self.look(current, by)
 
-    def descend(self, down: Callable[[Found, float], IntArray]) -> None:
-        """From the best of every path to where no single change helps; `down` does it.
-
-        It is told what a second is worth, in seconds per money: what the fastest plan pays.
-        """
-        table = self.table
-        if not self.looks_around or (table.runs_on >= 0).any():
+    def descend(self, limits: Callable[[Found, float], Limits]) -> None:
+        """From the best of every path, best first, to where no single change helps."""
+        table, worth = self.table, self._worth()
+        if (table.runs_on >= 0).any():
             return
-        worth = self._worth()
+        self._down(self.best, limits(self.best, worth), "improved")
         for found in list(self.best_by.values()):
-            self.look(down(found, worth), f"{found.by}, improved")
-        if worth > 0:
-            for factor in PRICES_OF_TIME:
-                traded = self.look(table.descent(self.best.on, factor * worth, SWEEPS), "traded")
-                self.look(down(traded, worth), "traded, improved")
+            self._down(found, limits(found, worth), "improved")
+        for factor in PRICES_OF_TIME if worth > 0 else ():
+            traded = self._down(self.best, Limits(factor * worth), "traded")
+            self._down(traded, limits(traded, worth), "improved")
         for _ in range(2):
             before, best = table.order, self.best
             self._reorder(best)
-            self.look(down(best, worth), f"{best.by}, reordered")
+            self._down(best, limits(best, worth), "reordered")
             if self.best is best:
                 table.order = before
+
+    def _down(self, found: Found, limits: Limits, how: str) -> Found:
+        sweeps = min(SWEEPS, self.sweeps)
+        if sweeps < 1:
+            return found
+        on, count = self.table.descent(found.on, limits.rate, sweeps, limits.spare, limits.latest)
+        self.sweeps -= count
+        return self.look(on, f"{found.by.partition(',')[0]}, {how}")
 
     def _worth(self) -> float:
         """Seconds per money, from the cheapest plan to the fastest that was seen."""

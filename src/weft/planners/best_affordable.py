@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from weft.arrays import IntArray
 from weft.contracts import Planner
 from weft.errors import UnaffordableError
 from weft.model import Freedom, Schedule, Situation, affordable
 from weft.planners._budgeted import check_amount, renamed
 from weft.planners._reassigning import Table
-from weft.planners._search import SWEEPS, Found, Search
+from weft.planners._search import Found, Limits, Search
 from weft.planners.hbmct import Hbmct
 from weft.planners.heft import Heft
 
@@ -22,7 +21,10 @@ LEAST = 1e-6  # of what time is worth: money counts where time is equal
 
 @dataclass(frozen=True)
 class BestAffordable:
-    """The fastest that is found within the budget, from the plan of `start` and from HBMCT's."""
+    """The fastest that is found within the budget, from the plan of `start` and from HBMCT's.
+
+    Of large workflows HBMCT and the variants 2, whose time grows with the square, are left out.
+    """
 
     name: ClassVar[str] = "best-affordable"
     budget: float = math.inf
@@ -48,11 +50,7 @@ class BestAffordable:
             raise UnaffordableError(table.budget, best.cost, best.makespan, best.schedule)
         search.gain()
 
-        def down(found: Found, worth: float) -> IntArray:
-            spare = table.budget - found.cost
-            return table.descent(found.on, LEAST * worth, SWEEPS, spare)
-
-        search.descend(down)
+        search.descend(lambda found, worth: Limits(LEAST * worth, table.budget - found.cost))
         return renamed(search.best.schedule, self, search.best.by)
 
 

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from weft.arrays import IntArray
 from weft.contracts import Planner
 from weft.errors import InputError, TooLateError
 from weft.model import Freedom, Schedule, Situation
 from weft.planners._budgeted import renamed
 from weft.planners._reassigning import Table
-from weft.planners._search import SWEEPS, Found, Search
+from weft.planners._search import Found, Limits, Search
 from weft.planners.best_affordable import starts
 from weft.planners.heft import Heft
 
@@ -48,10 +47,7 @@ class CheapestInTime:
         search.begin(starts(self.start, len(table.tasks)), situation, freedom)
         search.gain()
 
-        def down(found: Found, worth: float) -> IntArray:
-            return table.descent(found.on, MOST * worth, SWEEPS, latest=latest)
-
-        search.descend(down)
+        search.descend(lambda found, worth: Limits(MOST * worth, latest=latest))
         best = search.best
         if best.makespan > latest:
             raise TooLateError(self.deadline, best.makespan, best.cost, best.schedule)

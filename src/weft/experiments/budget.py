@@ -1,0 +1,158 @@
+"""LOSS and GAIN (Sakellariou, Zhao, Tsiakkouri, Dikaiakos): Figures 3 to 6, and runs in a budget.
+
+A unit of work is one DAG of one part, with all its plans or runs. Its figures depend on nothing but
+the settings and its number; the times of its plans alone differ from call to call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from weft.experiments import budget_plans, budget_runs, workers
+from weft.experiments.budget_cases import (
+    BY_SPEED,
+    FAMILIES,
+    HALF,
+    MAIN,
+    NARROW,
+    SPEED_ONLY,
+    STEPS,
+    Dag,
+    Reading,
+)
+from weft.experiments.budget_plans import GAINS, LOSSES, Columns
+from weft.experiments.checkpoint import Checkpoint
+from weft.version import __version__
+
+FIGURES, SWEEP, RUNS = "figures", "sweep", "runs"
+COMPARED = ("fft", "fork_join", "laplace")  # with independent figures
+SWEEP_KS = (0.1, 0.5, 0.9)
+READINGS = {
+    "as in the figures": MAIN,
+    **{f"prices {kind}": replace(MAIN, prices=kind) for kind in (NARROW, HALF, STEPS)},
+    f"prices {BY_SPEED}": replace(MAIN, prices=BY_SPEED),
+    f"prices {SPEED_ONLY}": replace(MAIN, prices=SPEED_ONLY),
+    **{f"CCR {ccr:g}": replace(MAIN, ccr=ccr) for ccr in (0.1, 0.5, 2.0, 5.0)},
+    **{f"beta {beta:g}": replace(MAIN, beta=beta) for beta in (0.25, 1.0, 1.5)},
+    "tasks alike": replace(MAIN, spread=0.0),
+    "tasks alike, CCR 0.1..1": Reading(ccr=0.0, spread=0.0),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the figures depend on: how many DAGs for each part."""
+
+    full: bool
+    seed: int = 0
+    dags: int = 30  # per type
+    sweep: int = 10  # per type and reading
+    runs: int = 100
+
+    def described(self) -> dict[str, Any]:
+        """As the head of a checkpoint says it."""
+        return {**asdict(self), "weft": __version__}
+
+
+FULL = Settings(full=True, dags=100, sweep=40, runs=1000)
+SAMPLE = Settings(full=False)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One DAG of one part."""
+
+    number: int
+    part: str
+    dag: Dag
+    name: str  # of the reading, in the sweep
+
+
+@lru_cache(maxsize=4)
+def units(settings: Settings) -> tuple[Unit, ...]:
+    """All units, by number."""
+    found = [*_figures(settings), *_sweep(settings), *_runs(settings)]
+    return tuple(Unit(number, *unit) for number, unit in enumerate(found))
+
+
+def _figures(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
+    for family in FAMILIES:
+        for number in range(settings.dags):
+            yield FIGURES, Dag(family, number, settings.seed), ""
+
+
+def _sweep(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
+    """What the paper leaves open, on the first DAGs of the figures."""
+    for name, reading in READINGS.items():
+        for family in COMPARED:
+            for number in range(settings.sweep):
+                yield SWEEP, Dag(family, number, settings.seed, reading), name
+
+
+def _runs(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
+    """All types of DAGs in equal shares."""
+    families = list(FAMILIES)
+    for k in range(settings.runs):
+        number, family = divmod(k, len(families))
+        yield RUNS, Dag(families[family], number, settings.seed), ""
+
+
+def order(settings: Settings) -> list[int]:
+    """In which order to do the units: mixed, so that the time left can be told from the done."""
+    count = len(units(settings))
+    mixed: list[int] = np.random.default_rng(count).permutation(count).tolist()
+    return mixed
+
+
+def perform(settings: Settings, number: int) -> tuple[Columns, float]:
+    """The figures of one unit, and the processor time they took."""
+    warm_up()
+    begun = time.process_time()
+    columns = measured(units(settings)[number])
+    return columns, time.process_time() - begun
+
+
+def measured(unit: Unit) -> Columns:
+    """All plans, or all runs, of a unit."""
+    if unit.part == FIGURES:
+        return budget_plans.measured(unit.dag)
+    if unit.part == SWEEP:
+        return budget_plans.measured(unit.dag, (*LOSSES, *GAINS), SWEEP_KS)
+    return budget_runs.measured(unit.dag)
+
+
+def warm_up() -> None:
+    """Compile, or load, everything before a time is taken; once per process."""
+    budget_plans.warm_up()
+    budget_runs.warm_up()
+
+
+def complete(
+    settings: Settings,
+    checkpoint: Checkpoint,
+    processes: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> None:
+    """Do all units that are not done yet; each is in the checkpoint as soon as it is."""
+    todo = [number for number in order(settings) if number not in checkpoint.done]
+    if not todo:
+        return
+    begun = time.perf_counter()
+    warm_up()  # before the processes part, so that they share it
+    try:
+        workers.in_order(
+            lambda k: perform(settings, todo[k]),
+            len(todo),
+            processes,
+            progress,
+            heard=lambda k, result: checkpoint.add(todo[k], *result),
+            largest=1,
+        )
+    finally:
+        checkpoint.rise(time.perf_counter() - begun, processes)

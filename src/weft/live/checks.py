@@ -1,0 +1,49 @@
+"""What is looked at before a run begins: everything that it needs is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.errors import InputError, WeftError
+from weft.live.options import Options
+from weft.model import Call, Workflow
+
+if TYPE_CHECKING:
+    from weft.live.session import Session
+
+
+def check_work(workflow: Workflow, calls: Sequence[Call] | None, options: Options) -> None:
+    """Every task must have something to run, and its files must stay where they belong."""
+    if calls is None:
+        from weft.executors.paths import check_paths
+
+        check_paths(workflow, options.absolute)
+        _check_inputs(workflow, options.directory)
+    elif len(calls) != workflow.n_tasks:
+        raise WeftError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
+
+
+def _check_inputs(workflow: Workflow, directory: Path) -> None:
+    """What no task makes must be there from the start."""
+    names = workflow.item_names or ()
+    outside = [names[i] for i in np.flatnonzero(workflow.item_producer < 0).tolist() if names]
+    missing = [name for name in outside if name and not (directory / name).exists()]
+    if missing:
+        listed = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        raise InputError(
+            f"{len(missing)} input files are not there, and no task makes them: {listed}; put "
+            "them there, or say with --dir where they are",
+            source=str(directory.absolute()),
+        )
+
+
+def warn_of_limits(session: Session, calls: Sequence[Call] | None) -> None:
+    """Say what these machines cannot do, before people count on it."""
+    wf, options = session.header.workflow, session.header.options
+    timed = options.timeout is not None or any(s.timeout is not None for s in wf.specs.values())
+    if calls is not None and timed and not options.place.startswith("local"):
+        session.warn("time-outs of functions are not kept on Dask: a thread cannot be stopped")

@@ -1,0 +1,149 @@
+"""The money of a run on real machines: looked at now and then, and told when it will not do."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from weft import registry
+from weft.coordinator import Coordinator, Purse
+from weft.errors import InputError, rounded_up
+from weft.live.options import Options, check_budget
+from weft.live.prices import costs_money
+from weft.model import Money, Platform
+from weft.model.events import Event, EventKind
+from weft.wiring import Progress
+
+PAUSE = 1.0  # seconds between two looks at the money, for people
+SHARE = 20.0  # times what a look took, before the next
+AFFORDING = "slack[planner=loss3]"  # what `auto` means with a budget
+FREE = "nothing costs anything here, so a budget means nothing"
+
+
+class Spending:
+    """What a run has spent, is committed to and is expected to cost; the driving thread looks."""
+
+    def __init__(self, coordinator: Coordinator, warn: Callable[[str], None]) -> None:
+        self._coordinator, self._warn = coordinator, warn
+        self.money: Money | None = None  # None where nothing has a price
+        self._next = 0.0
+        self._told: float | None = None  # the budget that was said not to do
+        self._known = self._overrun()
+
+    def look(self) -> None:
+        """Say at once that the budget will not do; look at the money, if it is time."""
+        coordinator = self._coordinator
+        if not costs_money(coordinator.platform):
+            return
+        self._say()
+        begun = time.monotonic()
+        if begun >= self._next:
+            self.money = coordinator.money()
+            now = time.monotonic()
+            self._next = now + max(PAUSE, SHARE * (now - begun))
+
+    def last(self) -> Money | None:
+        """The money in the end."""
+        if not costs_money(self._coordinator.platform):
+            return None
+        self._say()
+        self.money = self._coordinator.money()
+        return self.money
+
+    def needed(self) -> float | None:
+        """What all of it would cost, if the run was stopped for its budget."""
+        purse = self._coordinator.purse
+        if not purse.holds or self.money is None:
+            return None
+        return float(np.fmax(purse.needed, self.money.projected))  # what runs may go on and on
+
+    def _overrun(self) -> tuple[float, float] | None:
+        """When it was known that the budget will not do, and what is needed."""
+        purse = self._coordinator.purse
+        return None if math.isnan(purse.over_at) else (purse.over_at, purse.needed)
+
+    def _say(self) -> None:
+        purse, overrun = self._coordinator.purse, self._overrun()
+        if overrun is None or self._told == purse.budget:
+            return
+        if overrun == self._known and not purse.holds:  # of a former sitting
+            return
+        self._told = purse.budget
+        self._warn(over_budget(purse))
+
+
+def over_budget(purse: Purse) -> str:
+    """What to say when even the cheapest way is too dear."""
+    if purse.holds:
+        then = "what runs is finished, then the run stops"
+    elif purse.stops:
+        then = "nothing is left that could be held back"
+    else:
+        then = "the run is finished the cheapest way"
+    return (
+        f"the budget of {purse.budget:,.6g} will not do: the cheapest way found to finish is "
+        f"expected to cost {rounded_up(purse.needed)} in all; {then}"
+    )
+
+
+def check_strategy(spec: str, budgeted: bool) -> None:
+    """Refuse a strategy that cannot be meant, or cannot keep a budget."""
+    policy, _ = registry.strategy(spec, budgeted)
+    if policy.name == "ideal":
+        raise InputError("`ideal` knows what tasks will really take: only a simulation can do that")
+
+
+def check_payable(platform: Platform, blind: bool) -> None:
+    """Refuse a budget where nobody can say what anything costs."""
+    if not costs_money(platform):
+        raise InputError(
+            f"{FREE}: give a price (`--price 0.02`, or `--price 'NAME=0.02'`)", place="budget"
+        )
+    if blind:
+        raise InputError(
+            "no task has a history or a declared cost, so nobody knows what they will cost: "
+            "declare costs (`cost:`, in seconds), or run it once without a budget",
+            place="budget",
+        )
+
+
+def give_budget(progress: Progress, run: str, budget: float | None, then: str | None) -> None:
+    """A run that is gone on with gets another budget, or does otherwise when that will not do."""
+    coordinator, purse = progress.coordinator, progress.coordinator.purse
+    if budget is None and then is None:
+        return
+    if coordinator.policy is None or progress.planner is None:
+        raise InputError(
+            f"run {run} makes no plan, so it cannot keep a budget: begin a new one with "
+            f"`--strategy '{AFFORDING}'`"
+        )
+    if not costs_money(coordinator.platform):
+        raise InputError(f"{FREE}: prices are given when a run begins, with `--price`")
+    if budget is not None:
+        check_budget(budget)
+    elif not purse.kept:
+        raise InputError(f"run {run} has no budget: give one with `--budget`")
+    if then is not None:
+        purse.stops = Purse(over_budget=then).stops
+    progress.planner = registry.within_budget(progress.planner)
+
+
+def budget_event(coordinator: Coordinator, budget: float | None, now: float) -> Event | None:
+    """What a run that is gone on with is told of its budget, if it has one."""
+    if budget is None and coordinator.purse.kept:
+        budget = coordinator.purse.budget
+    if budget is None or coordinator.n_done == coordinator.workflow.n_tasks:
+        return None
+    return Event(EventKind.BUDGET, 0, now, budget)
+
+
+def chosen_strategy(options: Options, blind: bool, budgeted: bool) -> str:
+    """The strategy that is asked for; `auto` depends on what is known, and on a budget."""
+    if options.strategy != "auto":
+        return options.strategy
+    if budgeted:
+        return AFFORDING
+    return "fifo" if blind else "slack"
