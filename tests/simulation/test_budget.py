@@ -301,3 +301,20 @@ def test_money_of_a_run_in_progress() -> None:
     assert money.spent == (unit[0] if on == 0 else 4.0) + begun
     assert money.projected == plan.cost
     assert money.planned == 0
+
+
+def test_more_money_buys_a_faster_plan() -> None:
+    workflow, platform = two_machines()
+    estimates = Estimates.declared(workflow, platform)
+    policy, planner = registry.strategy("static[planner=loss3]", budgeted=True)
+    coordinator = Coordinator(workflow, platform, estimates, policy, purse=Purse(75))
+    progress = Progress(coordinator, planner)
+    progress.settled(coordinator.begin())
+    first = coordinator.plan
+    assert first is not None
+    answered(progress, Event(EventKind.BUDGET, 0, 1.0, 75.0))  # no more than before
+    assert coordinator.plan is first
+    answered(progress, Event(EventKind.BUDGET, 0, 2.0, 200.0))
+    assert coordinator.plan is not None
+    assert coordinator.plan.makespan < first.makespan
+    assert coordinator.evaluations[-1].reason == "more money"

@@ -238,7 +238,8 @@ class Coordinator:
             notice = Notice(late if late >= 0 else None, change)
             assert self.plan is not None
             over = self._rest_is_over(change)
-            if over and self.policy.decide(notice, self.situation(), self.plan):
+            asks = self._richer(change) or self.policy.decide(notice, self.situation(), self.plan)
+            if over and asks:
                 self.asked = Replan(self.version, self.now, self._reason(notice))
                 return self.asked
             if not over and isinstance(change, Event):
@@ -266,6 +267,10 @@ class Coordinator:
             return False
         self.asked = Replan(self.version, self.now, OVER_BUDGET, forced=True)
         return True
+
+    def _richer(self, change: Event | NewEstimates | None) -> bool:
+        """Whether there is more money: a new plan may be worth it, whatever the policy."""
+        return isinstance(change, Event) and change.kind == EventKind.BUDGET and self.purse.renewed
 
     def _rest_is_over(self, change: Event | NewEstimates | None) -> bool:
         """Whether it is time to plan again; a change of the machines cannot wait."""

@@ -37,6 +37,7 @@ class Purse:
         self.over_at = float("nan")  # when it was first known that the budget will not do
         self.needed = float("nan")  # the least that it was expected to cost, the last time
         self.holds = False  # whether the run is held back for it
+        self.renewed = False  # whether there is more money than before
 
     @property
     def kept(self) -> bool:
@@ -79,6 +80,7 @@ class Purse:
 
     def renew(self, budget: float) -> None:
         """Another budget: whether that will do is not known yet."""
+        self.renewed = budget > self.budget
         self.budget, self.over_at, self.needed = budget, float("nan"), float("nan")
 
     def overrun(self, money: Money, now: float) -> None:

@@ -17,6 +17,8 @@ def reason_of(notice: Notice, board: Board, workflow: Workflow, platform: Platfo
         return f"{event.because}; new estimates" if event.because else "new estimates"
     assert event is not None
     match event.kind:
+        case EventKind.BUDGET:
+            return "more money"
         case EventKind.WAKE:
             return "rescheduling point"
         case EventKind.TASK_FINISHED:
