@@ -144,8 +144,11 @@ def loss(
     if not within(shop.bill(cheapest), budget):
         raise Unaffordable(shop.bill(cheapest))
     if not within(shop.bill(plan), budget):
-        return cheapest
-    return plan if faithful else shop.better(plan, cheapest)
+        plan = cheapest
+    if faithful:
+        return plan
+    to_the_letter = loss(situation, variant, budget, start, faithful=True)
+    return shop.better(shop.better(plan, to_the_letter), cheapest)
 
 
 def gain(
@@ -179,5 +182,6 @@ def gain(
                 moved.add(task)
     if faithful:
         return plan
+    plan = shop.better(plan, gain(situation, variant, budget, start, faithful=True))
     plan, first = shop.better(plan, shop.cheapest()), start(situation)
     return shop.better(first, plan) if within(shop.bill(first), budget) else plan

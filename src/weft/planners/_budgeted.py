@@ -29,8 +29,9 @@ class Budgeted:
     """What LOSS and GAIN have in common.
 
     `budget` is for all of it, `start` the planner whose plan is the best if it is affordable. The
-    default is careful: what costs nothing is taken first, no task is moved the wrong way, and the
-    cheapest plan is taken if that is faster. `faithful` is Figure 2 to the letter.
+    default is careful: what costs nothing is taken first, no task is moved the wrong way; it also
+    looks at the cheapest plan and at that to the letter, and takes the fastest. `faithful` is the
+    letter of Figure 2 alone.
     """
 
     name: ClassVar[str]
@@ -53,11 +54,14 @@ class Loss(Budgeted):
         if table.affords(first):
             return renamed(first, self)
         on = table.place_of(first)
-        limit = table.limit if table.exact else -math.inf
-        moves = loss_path(table, on, first.makespan, self.variant, not self.faithful, limit)
-        found = first_affordable(table, on, moves, self)
-        found = found or table.cheapest_affordable(self, renamed(first, self))
-        return found if self.faithful else table.best_of(found, table.cheapest(self))
+        limit, found = table.limit if table.exact else -math.inf, list[Schedule]()
+        for careful in (False,) if self.faithful else (True, False):
+            moves = loss_path(table, on, first.makespan, self.variant, careful, limit)
+            lost = first_affordable(table, on, moves, self)
+            found += [] if lost is None else [lost]
+        if not found:
+            found = [table.cheapest_affordable(self, renamed(first, self))]
+        return found[0] if self.faithful else table.best_of(*found, table.cheapest(self))
 
 
 class Gain(Budgeted):
@@ -70,8 +74,8 @@ class Gain(Budgeted):
             return gained(table, self.variant, False, self, table.cheapest_affordable(self))
         first = renamed(self.start.plan(situation, freedom), self)
         cheapest = table.cheapest_affordable(self, first)
-        found = gained(table, self.variant, True, self, cheapest)
-        return table.best_of(first, found, cheapest, table.cheapest(self))
+        found = [gained(table, self.variant, careful, self, cheapest) for careful in (True, False)]
+        return table.best_of(first, *found, cheapest, table.cheapest(self))
 
 
 def first_affordable(table: Table, on: IntArray, moves: IntArray, planner: Any) -> Schedule | None:

@@ -37,6 +37,7 @@ class Table:
         self.runs_on = self._runs_on()
         self.seconds = self._seconds()
         self.money = self.seconds * np.tile(self.price, problem.n_tasks)
+        self._asked: tuple[tuple[bytes, bytes], FloatArray] | None = None
 
     def _runs_on(self) -> IntArray:
         """Where each movable task runs, -1 where it does not."""
@@ -140,6 +141,12 @@ class Table:
 
     def makespans_after(self, on: IntArray) -> FloatArray:
         """When all is done if one task is elsewhere, for every pair."""
+        key = on.tobytes(), self.order.tobytes()
+        if self._asked is None or self._asked[0] != key:  # careful and faithful ask alike
+            self._asked = key, self._makespans_after(on)
+        return self._asked[1]
+
+    def _makespans_after(self, on: IntArray) -> FloatArray:
         settled = self.planning.problem.ready_at[~self.planning.problem.movable].max(initial=0.0)
         if not (self.runs_on >= 0).any():
             shortest = float(self.planning.problem.cost.min(initial=np.inf))

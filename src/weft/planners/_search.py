@@ -91,8 +91,12 @@ class Search:
             self.look_at(first, start.name)
             on = self.table.place_of(first)
             for variant in self._variants():
+                by = f"loss{variant} from {start.name}"
                 moves = loss_path(self.table, on, first.makespan, variant, True, -math.inf)
-                self._walk(on, moves, f"loss{variant} from {start.name}")
+                self._walk(on, moves, by)
+                limit = self.table.limit
+                moves = loss_path(self.table, on, first.makespan, variant, False, limit)
+                self.look(after(self.table, on, moves), by)
 
     def gain(self) -> None:
         """All paths of GAIN within the budget."""
@@ -107,6 +111,8 @@ class Search:
                     break
                 limit = (least + limit) / 2
             self._walk(on, moves, f"gain{variant}")
+            moves = gain_path(table, on, makespan, variant, False, limit)
+            self.look(after(table, on, moves), f"gain{variant}")
 
     def _variants(self) -> tuple[int, ...]:
         return (1, 2, 3) if self.looks_around else (1, 3)
