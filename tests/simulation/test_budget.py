@@ -11,7 +11,7 @@ import pytest
 from simulation.worlds import Case, Checked, random_case, same_record
 from weft import api, registry
 from weft.coordinator import Coordinator, Purse
-from weft.coordinator.purse import CONTINUE, OVER_BUDGET, STOP
+from weft.coordinator.purse import CONTINUE, ENOUGH_AGAIN, OVER_BUDGET, STOP
 from weft.errors import InputError, UnaffordableError
 from weft.executors.reality import Reality
 from weft.model import (
@@ -318,3 +318,31 @@ def test_more_money_buys_a_faster_plan() -> None:
     assert coordinator.plan is not None
     assert coordinator.plan.makespan < first.makespan
     assert coordinator.evaluations[-1].reason == "more money"
+
+
+def test_a_slow_down_that_passes() -> None:
+    workflow, platform = two_machines(12)  # 20 for a task on the fast one, 10 on the slow one
+    world = {"availability": {"fast": [[0, 1.0], [2, 0.1], [3, 1.0]]}}
+    run = api.simulate(workflow, platform, "static[planner=loss3]", world, budget=200)
+    assert [e.reason for e in run.evaluations] == [OVER_BUDGET, ENOUGH_AGAIN]
+    assert [e.time for e in run.evaluations] == [2, 3]
+    assert run.within_budget
+    assert (run.attempts.processor == 0).sum() > 1  # the fast one is used again
+
+
+def test_a_plan_that_is_not_taken_leaves_the_allowance_alone() -> None:
+    workflow, platform = two_machines()
+    estimates = Estimates.declared(workflow, platform)
+    policy, planner = registry.strategy("always[planner=loss3]", budgeted=True)
+    coordinator = Coordinator(workflow, platform, estimates, policy, purse=Purse(90))
+    assert planner is not None
+    asked = coordinator.begin()[-1]
+    assert isinstance(asked, Replan)
+    plan = planner.plan(coordinator.situation())
+    replan = coordinator.handle(NewPlan(0.0, asked.version, plan))[-1]
+    assert isinstance(replan, Replan)
+    allowance = float(coordinator.board.allowance[0])
+    assert 0 <= allowance <= 90
+    dear = registry.planner("heft").plan(coordinator.situation())
+    coordinator.handle(NewPlan(0.0, replan.version, dear))
+    assert coordinator.board.allowance[0] == allowance

@@ -42,11 +42,17 @@ def amounts(money: Money, budget: float) -> str:
     return f"{text} of a budget of {budget:,.6g}" if math.isfinite(budget) else text
 
 
+def foreseen(run: Run) -> str:
+    """Whether it was known, or only seemed, that the budget would not do."""
+    finished = bool((run.final_attempts() >= 0).all())
+    return "it seemed" if finished and run.within_budget else "known"
+
+
 def against_budget(run: Run) -> str:
     """What was spent of the budget, and what is left or over."""
     left = run.budget - run.cost
     what = f"{left:,.6g} left" if run.within_budget else f"{rounded_up(-left)} over"
     text = f"budget {run.budget:,.6g}: {run.cost:,.6g} spent, {what}"
     if not math.isnan(run.over_budget_at):
-        text += f"; known at {run.over_budget_at:,.6g} s that it would not do"
+        text += f"; {foreseen(run)} at {run.over_budget_at:,.6g} s that it would not do"
     return text

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.cli.money import foreseen
 from weft.cli.recovery import recovery_of
 from weft.cli.report_data import Report
 from weft.cli.wording import against, many, moment, near, took
@@ -70,7 +71,7 @@ def cost_of(report: Report) -> str:
     if math.isfinite(run.budget):
         text += f"; budget {run.budget:,.6g}{'' if run.within_budget else ', exceeded'}"
     if not math.isnan(run.over_budget_at):
-        text += f" (known at {took(run.over_budget_at)} that it would not do)"
+        text += f" ({foreseen(run)} at {took(run.over_budget_at)} that it would not do)"
     return text
 
 

@@ -21,7 +21,7 @@ from weft.coordinator.check_board import check_board
 from weft.coordinator.commands import taken_off
 from weft.coordinator.legality import IllegalEventError, check_event
 from weft.coordinator.patience import Patience
-from weft.coordinator.purse import OVER_BUDGET, Purse, money_of, usage_of
+from weft.coordinator.purse import ENOUGH_AGAIN, OVER_BUDGET, Purse, money_of, usage_of
 from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
 from weft.kernels.board import Board
@@ -220,7 +220,7 @@ class Coordinator:
             change, self._deferred = self._deferred, None
         if self.policy is None or self.asked is not None:  # an answer is still to come
             return None
-        if change is not None and self._too_dear():
+        if change is not None and self._money_decides():
             return self.asked
         if for_money and change is not None:  # which is none of the policy's business
             late, change = self.resume(), None
@@ -255,13 +255,19 @@ class Coordinator:
         self.board.counts[b.FOR_MONEY] = 0
         return woken
 
-    def _too_dear(self) -> bool:
-        """Whether the plan has become too dear: another one is asked for, if anything can move."""
+    def _money_decides(self) -> bool:
+        """Whether the plan has become too dear, or need not be cheap any more: ask for another.
+
+        Speeds that were measured for a moment may have been to blame.
+        """
         plan, purse = self.plan, self.purse
         if plan is None or not purse.kept or purse.holds or self.stranded():
             return False
         if not purse.exceeded(plan, self.situation(), self.board):
-            return False
+            if purse.relieved() and self._anything_to_plan():
+                self.asked = Replan(self.version, self.now, ENOUGH_AGAIN)
+            return self.asked is not None
+        purse.tight = True
         if not self._anything_to_plan():
             purse.overrun(self.money(), self.now)
             return False
@@ -319,9 +325,10 @@ class Coordinator:
             makespan, verdict = plan.makespan, TAKEN
             if self.plan is not None and not asked.forced:
                 verdict = self.policy.accept(plan, self.plan, self.situation())
-            if not self.purse.allow(plan, self.situation(), self.board):
+            if not self.purse.affords(plan, self.situation()):
                 verdict = self._over_budget(plan, asked, verdict)
         if plan is not None and self.policy is not None and verdict.taken:
+            self.purse.take(plan, self.situation(), self.board)
             self._install(plan, self.policy.watch(plan, self.situation()))
         migrated = int(self.board.counts[b.N_MIGRATED]) - before
         self.evaluations.append(

@@ -14,6 +14,8 @@ from weft.model.money import ROUNDING
 from weft.projection import project
 
 OVER_BUDGET = "the plan costs more than the budget"
+ENOUGH_AGAIN = "the money will do again"
+RELIEF = 0.05  # of the budget: if so much more is left again, a faster plan may be had for it
 CONTINUE, STOP = "continue", "stop"
 NEVER_MIND = 1e300  # an allowance that no task uses up: changes of speed are still looked at
 
@@ -38,6 +40,9 @@ class Purse:
         self.needed = float("nan")  # the least that it was expected to cost, the last time
         self.holds = False  # whether the run is held back for it
         self.renewed = False  # whether there is more money than before
+        self.tight = False  # whether the plan was made because money was short
+        self.left = float("inf")  # of the budget, as the plan was expected to go on the last time
+        self.left_then = float("inf")  # when the plan was made
 
     @property
     def kept(self) -> bool:
@@ -55,6 +60,15 @@ class Purse:
         left = max(0.0, self.budget - sunk.cost(situation.platform))
         return replace(situation, budget=self.budget - self.reserve * left)
 
+    def affords(self, plan: Schedule, situation: Situation) -> bool:
+        """Whether a plan of this situation is within the budget."""
+        return not self.kept or affordable(forecast(plan, situation).projected, self.budget)
+
+    def take(self, plan: Schedule, situation: Situation, board: Board) -> None:
+        """This plan is going to be followed."""
+        self.allow(plan, situation, board)
+        self.left_then = self.left
+
     def exceeded(self, plan: Schedule, situation: Situation, board: Board) -> bool:
         """Whether the plan, from now on, costs more than there is; else what is left is noted.
 
@@ -70,12 +84,20 @@ class Purse:
         if not self.kept:
             return True
         cost = forecast(plan, situation).projected
+        self.left = self.budget - cost
         if not affordable(cost, self.budget):
             board.allowance[0] = NEVER_MIND
             return False
         # where costs do not add up, every finished task is looked at
         left = self.budget * (1 + ROUNDING) - cost
         board.allowance[0] = left if situation.platform.adds_up else -np.inf
+        return True
+
+    def relieved(self) -> bool:
+        """Whether money was short, and much more is left now than when the plan was made."""
+        if not self.tight or self.left - self.left_then < RELIEF * self.budget:
+            return False
+        self.tight = False
         return True
 
     def renew(self, budget: float) -> None:
