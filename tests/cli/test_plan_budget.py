@@ -60,7 +60,7 @@ def test_the_fastest_within_a_budget(budget: float, cost: float) -> None:
 
 def test_json_says_what_was_asked() -> None:
     printed = json.loads(succeed(*ARGUMENTS, "--budget", "10", "--json"))
-    assert list(printed) == ["planner", "makespan", "cost", "budget", "tasks"]
+    assert list(printed) == ["planner", "by", "makespan", "cost", "budget", "tasks"]
     assert printed == {**by_library(budget=10).to_dict(), "budget": 10}
     printed = json.loads(succeed(*ARGUMENTS, "--budget", "10", "--deadline", "8", "--json"))
     assert (printed["budget"], printed["deadline"], printed["makespan"]) == (10, 8, 7)

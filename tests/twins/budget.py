@@ -125,7 +125,7 @@ def loss(
     """Saves money from a fast plan on, by what costs the least time for it."""
     shop, plan = Shop(situation), start(situation)
     if within(shop.bill(plan), budget):
-        return plan
+        return plan if faithful else shop.better(plan, shop.cheapest())
     where = {task: plan[task][0] for task in shop.order}
     weights = loss_weights(shop.changes(plan, where, variant), faithful)
     tried: set[Pair] = set()

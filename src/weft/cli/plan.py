@@ -167,14 +167,14 @@ def show(schedule: Schedule, budget: float | None = None, deadline: float | None
         markup=False,
         style="bold",
     )
-    if schedule.by:
-        console.print(f"found by {schedule.by}", markup=False)
     if budget is not None:
         left = max(0.0, budget - schedule.cost)  # it may be over by what is but rounding
         console.print(f"budget {budget:,.6g}: cost {schedule.cost:,.6g}, {left:,.6g} left")
     if deadline is not None:
         left = max(0.0, deadline - span)
         console.print(f"deadline {deadline:,.6g} s: ends at {span:,.6g} s, {left:,.6g} s before it")
+    if schedule.by:
+        console.print(f"found by {schedule.by}", markup=False)
     console.print(_processors(schedule))
     if wf.n_tasks <= SHOWN:
         console.print(_tasks(schedule))

@@ -52,13 +52,14 @@ class Loss(Budgeted):
         first = self.start.plan(situation, freedom)
         table = Table(situation, freedom, self.budget)
         if table.affords(first):
-            return renamed(first, self)
+            first = renamed(first, self)
+            return first if self.faithful else table.best_of(first, table.cheapest(self))
         on = table.place_of(first)
-        limit, found = table.limit if table.exact else -math.inf, list[Schedule]()
-        for careful in (False,) if self.faithful else (True, False):
-            moves = loss_path(table, on, first.makespan, self.variant, careful, limit)
-            lost = first_affordable(table, on, moves, self)
-            found += [] if lost is None else [lost]
+        found = [
+            lost
+            for careful in ((False,) if self.faithful else (True, False))
+            for lost in losses(table, on, first.makespan, self.variant, careful, self)
+        ]
         if not found:
             found = [table.cheapest_affordable(self, renamed(first, self))]
         return found[0] if self.faithful else table.best_of(*found, table.cheapest(self))
@@ -76,6 +77,16 @@ class Gain(Budgeted):
         cheapest = table.cheapest_affordable(self, first)
         found = [gained(table, self.variant, careful, self, cheapest) for careful in (True, False)]
         return table.best_of(first, *found, cheapest, table.cheapest(self))
+
+
+def losses(
+    table: Table, on: IntArray, makespan: float, variant: int, careful: bool, planner: Any
+) -> list[Schedule]:
+    """What LOSS makes of the budget, from an assignment; nothing if it cannot be kept so."""
+    limit = table.limit if table.exact else -math.inf
+    moves = loss_path(table, on, makespan, variant, careful, limit)
+    found = first_affordable(table, on, moves, planner)
+    return [] if found is None else [found]
 
 
 def first_affordable(table: Table, on: IntArray, moves: IntArray, planner: Any) -> Schedule | None:

@@ -131,6 +131,9 @@ class Table:
         free[moved] = self.situation.now
         order = self.order[~stays[self.order]]
         placed = self.planning.place(order, pinned=on, free_from=free)
+        back = (self.runs_on >= 0) & ~stays & (placed[0] == self.runs_on)
+        if back.any():  # it fits nowhere else, so it goes on where it is
+            return self._placed(np.where(back, self.runs_on, on).astype(np.int32))
         placed[0][stays] = on[stays]
         placed[1][stays], placed[2][stays] = self.situation.now, problem.ready_at[stays]
         return placed

@@ -16,12 +16,12 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.contracts import Planner
 from weft.kernels.ranks import upward_rank
-from weft.model import Freedom, Schedule, Situation, affordable
+from weft.model import Freedom, Schedule, Situation
+from weft.planners._budgeted import gained, losses
 from weft.planners._paths import after, gain_path, loss_path
 from weft.planners._reassigning import Table
 
 POINTS = 24  # of a path that are looked at, evenly spaced, besides the first affordable one
-HALVINGS = 12  # of the money that GAIN may spend, where costs do not add up
 MOST_WORK = 300_000_000  # steps of a kernel for one look at all single changes, as variant 2 takes
 ALL_WORK = 1_000_000_000  # steps for all descents, some seconds
 SWEEPS = 20  # over all tasks, of one descent
@@ -94,25 +94,19 @@ class Search:
                 by = f"loss{variant} from {start.name}"
                 moves = loss_path(self.table, on, first.makespan, variant, True, -math.inf)
                 self._walk(on, moves, by)
-                limit = self.table.limit
-                moves = loss_path(self.table, on, first.makespan, variant, False, limit)
-                self.look(after(self.table, on, moves), by)
+                for lost in losses(self.table, on, first.makespan, variant, False, self.planner):
+                    self.look_at(lost, by)
 
     def gain(self) -> None:
         """All paths of GAIN within the budget."""
         table, on = self.table, self.table.cheapest_assignment
-        makespan, least = self.look(on, "cheapest").makespan, table.spent_on(on)
+        makespan = self.look(on, "cheapest").makespan
         for variant in self._variants():
-            limit = table.limit
-            for _ in range(HALVINGS):
-                moves = gain_path(table, on, makespan, variant, True, limit)
-                last = self.look(after(table, on, moves), f"gain{variant}")
-                if table.exact or affordable(last.cost, table.budget):
-                    break
-                limit = (least + limit) / 2
-            self._walk(on, moves, f"gain{variant}")
-            moves = gain_path(table, on, makespan, variant, False, limit)
-            self.look(after(table, on, moves), f"gain{variant}")
+            by = f"gain{variant}"
+            self._walk(on, gain_path(table, on, makespan, variant, True, table.limit), by)
+            for careful in (True, False):
+                cheapest = self.best_by["cheapest"].schedule
+                self.look_at(gained(table, variant, careful, self.planner, cheapest), by)
 
     def _variants(self) -> tuple[int, ...]:
         return (1, 2, 3) if self.looks_around else (1, 3)
