@@ -92,7 +92,9 @@ def test_of_a_named_planner() -> None:
     workflow, platform = weft.load(SMALL), weft.load_platform(MACHINES)
     found = pareto(workflow, platform, "peft")
     check_frontier(found)
-    assert {point.schedule.planner for point in found.points} == {"loss3[start=peft]"}
+    assert {point.schedule.planner for point in found.points} == {
+        "best-affordable[start=peft,quick=true]"
+    }
     for point in found.points:
         assert same(point.schedule, weft.plan(workflow, platform, "peft", point.budget))
 

@@ -51,7 +51,7 @@ def plan(
 
     With a `budget`, the fastest plan found that costs at most that; with a `deadline`, the cheapest
     one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
-    `heft`. A named planner that knows no budget plans first, and then `loss3` saves.
+    `heft`. A named planner that knows no budget is where `best-affordable` starts.
     """
     check_limits(budget, deadline)
     return plan_within(Situation.at_start(workflow, platform), planner, budget, deadline)

@@ -41,11 +41,11 @@ def planner(spec: str) -> Planner:
 
 
 def within_budget(chosen: Planner) -> Planner:
-    """A planner that keeps a budget: itself, or LOSS3 from what it plans."""
+    """A planner that keeps a budget: itself, or the best affordable one from what it plans."""
     if any(f.name == "budget" for f in fields(cast(Any, chosen))):
         return chosen
-    afford: Any = planner_class("loss3")
-    return cast(Planner, afford(start=chosen))
+    afford: Any = planner_class("best-affordable")
+    return cast(Planner, afford(start=chosen, quick=True))
 
 
 def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner | None]:
@@ -55,7 +55,7 @@ def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner
         if budgeted:
             raise InputError(
                 f"`{spec}` makes no plan, so it cannot keep a budget; take a planned strategy, "
-                "such as `slack[planner=loss3]`"
+                "such as `slack`"
             )
         return chosen, None
     plans = planner(chosen.planner)

@@ -74,7 +74,7 @@ def test_a_planner_that_knows_of_budgets_keeps_its_name() -> None:
 def test_a_planner_that_knows_none_is_where_loss3_starts() -> None:
     words = ("--budget", "10", "--planner", "peft", "--json")
     printed = json.loads(succeed(*ARGUMENTS, *words))
-    assert printed["planner"] == "loss3[start=peft]"
+    assert printed["planner"] == "best-affordable[start=peft,quick=true]"
     assert printed["cost"] <= 10
     assert by_library("peft", 100).cost == by_library("peft").cost  # it has enough money
 

@@ -21,6 +21,7 @@ from weft.experiments.budget_cases import Dag, Instance
 from weft.experiments.budget_plans import Columns
 from weft.kernels import compiled
 from weft.model import Estimates, Freedom, Run, Schedule, Situation
+from weft.planners.loss3 import Loss3
 
 QOI, VARIABILITY, FAILURES = 0.3, 0.3, 1
 MIDWAY = 0.5
@@ -28,8 +29,8 @@ RESERVES = (0.0, 0.1, 0.2)  # of what is left
 STRATEGIES = {  # with the planner of the first plan
     "static": "static[planner=loss3]",
     "slack": "slack[planner=loss3]",
-    "aheft": "aheft",
-    "gtp/c/r": "gtp/c/r",
+    "aheft": "aheft[planner=loss3]",
+    "gtp/c/r": "gtp/c/r[planner=loss3[start=gtp]]",
 }
 
 # Where the budget is kept.
@@ -136,11 +137,9 @@ def _planner(way: Way, planner: Planner, budget: float, instance: Instance) -> P
         return registry.planner("heft")
     if way.kept == CHEAPEST:
         return InEveryPlan(registry.planner("loss1"), instance.cheapest.cost * (1 - 1e-6))
-    within = registry.within_budget(planner)
     if way.kept == PLANS:
-        return InEveryPlan(within, budget)
-    then = planner if within is not planner else registry.planner("heft")
-    return OnlyAtFirst(within, budget, then)
+        return InEveryPlan(planner, budget)
+    return OnlyAtFirst(planner, budget, cast(Loss3, planner).start)
 
 
 def world(instance: Instance) -> Reality:

@@ -19,7 +19,7 @@ from weft.wiring import Progress
 
 PAUSE = 1.0  # seconds between two looks at the money, for people
 SHARE = 20.0  # times what a look took, before the next
-AFFORDING = "slack[planner=loss3]"  # what `auto` means with a budget
+AFFORDING = "slack"  # what `auto` means with a budget
 FREE = "nothing costs anything here, so a budget means nothing"
 
 

@@ -24,6 +24,7 @@ from weft.planners._reassigning import Table
 POINTS = 24  # of a path that are looked at, evenly spaced, besides the first affordable one
 MOST_WORK = 300_000_000  # steps of a kernel for one look at all single changes, as variant 2 takes
 ALL_WORK = 1_000_000_000  # steps for all descents, some seconds
+QUICK_WORK, QUICK_POINTS = 5_000_000, 6  # the same where time is short
 SWEEPS = 20  # over all tasks, of one descent
 PRICES_OF_TIME = (0.5, 1.0, 2.0)  # of what the fastest plan pays for it on average
 
@@ -51,14 +52,21 @@ class Limits:
 class Search:
     """Looks at schedules of one situation; `better` says which of two is wanted."""
 
-    def __init__(self, table: Table, better: Callable[[Found, Found], bool], planner: Any) -> None:
-        self.table, self.better, self.planner = table, better, planner
+    def __init__(
+        self,
+        table: Table,
+        better: Callable[[Found, Found], bool],
+        planner: Any,
+        quick: bool = False,
+    ) -> None:
+        self.table, self.better, self.planner, self.quick = table, better, planner, quick
         self.best_by: dict[str, Found] = {}
         self.fastest: Found | None = None
         n, edges = len(table.tasks), len(table.planning.problem.in_item)
-        work = n * (table.processors - 1) * (n + edges)
-        self.looks_around = work <= MOST_WORK
-        self.sweeps = ALL_WORK // max(1, work)  # that are left
+        self.work = n * (table.processors - 1) * (n + edges)  # of a look at all single changes
+        self.looks_around = self.work <= MOST_WORK and not quick
+        self.sweeps = (QUICK_WORK if quick else ALL_WORK) // max(1, self.work)  # that are left
+        self.points = QUICK_POINTS if quick else POINTS
 
     @property
     def best(self) -> Found:
@@ -114,10 +122,10 @@ class Search:
     def _walk(self, on: IntArray, moves: IntArray, by: str) -> None:
         """Look at points of a path: those where the budget is just kept, and some of all others."""
         costs = _costs_along(self.table, on, moves)
-        wanted = set(np.linspace(0, len(moves), POINTS).round().astype(int).tolist())
+        wanted = set(np.linspace(0, len(moves), self.points).round().astype(int).tolist())
         fits = np.flatnonzero(costs <= self.table.limit)
         if len(fits):  # the first from above, the last from below
-            rest = np.linspace(fits[0], fits[-1], POINTS).round().astype(int)
+            rest = np.linspace(fits[0], fits[-1], self.points).round().astype(int)
             wanted.update([int(fits[0]), int(fits[-1]), *rest.tolist()])
         current, done = on.copy(), 0
         for count in sorted(wanted):
@@ -130,6 +138,8 @@ class Search:
         if (table.runs_on >= 0).any():
             return
         self._down(self.best, limits(self.best, worth), "improved")
+        if self.quick:
+            return
         for found in list(self.best_by.values()):
             self._down(found, limits(found, worth), "improved")
         for factor in PRICES_OF_TIME if worth > 0 else ():

@@ -24,11 +24,13 @@ class BestAffordable:
     """The fastest that is found within the budget, from the plan of `start` and from HBMCT's.
 
     Of large workflows HBMCT and the variants 2, whose time grows with the square, are left out.
+    `quick`: so they are of new plans in the middle of a run, which must not wait.
     """
 
     name: ClassVar[str] = "best-affordable"
     budget: float = math.inf
     start: Planner = field(default=Heft())
+    quick: bool = False
 
     def __post_init__(self) -> None:
         check_amount(self.name, "budget", self.budget)
@@ -43,8 +45,10 @@ class BestAffordable:
                 return (one.makespan, one.cost) < (other.makespan, other.cost)
             return mine or (not its and one.cost < other.cost)
 
-        search = Search(table, better, self)
-        search.begin(starts(self.start, len(table.tasks)), situation, freedom)
+        quick = self.quick and len(situation.attempts.task) > 0
+        search = Search(table, better, self, quick)
+        first = [self.start] if quick else starts(self.start, len(table.tasks))
+        search.begin(first, situation, freedom)
         best = search.best
         if not affordable(best.cost, table.budget):
             raise UnaffordableError(table.budget, best.cost, best.makespan, best.schedule)

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from weft.contracts import Planner
-from weft.errors import InputError, TooLateError
+from weft.errors import InputError, TooLateError, UnaffordableError
 from weft.model import Freedom, Schedule, Situation
 from weft.planners._budgeted import renamed
 from weft.planners._reassigning import Table
 from weft.planners._search import Found, Limits, Search
-from weft.planners.best_affordable import starts
+from weft.planners.best_affordable import BestAffordable, starts
 from weft.planners.heft import Heft
 
 MOST = 1e3  # of what time is worth: it counts where money is nearly equal
+HALVINGS = 8
+MOST_ASKED = 200_000  # steps of one look at all single changes: else it takes too long
 ROUNDING = 1e-9  # of the deadline: what is later by less is in time
 
 
@@ -51,4 +53,23 @@ class CheapestInTime:
         best = search.best
         if best.makespan > latest:
             raise TooLateError(self.deadline, best.makespan, best.cost, best.schedule)
-        return renamed(best.schedule, self, best.by)
+        if search.work <= MOST_ASKED:
+            self._ask_for_less(search, situation, freedom, latest)
+        return renamed(search.best.schedule, self, search.best.by)
+
+    def _ask_for_less(
+        self, search: Search, situation: Situation, freedom: Freedom, latest: float
+    ) -> None:
+        """Halve the money that the other question is asked with: it now and then knows better."""
+        low, high = search.best_by["cheapest"].cost, search.best.cost
+        for _ in range(HALVINGS):
+            budget = (low + high) / 2
+            try:
+                plan = BestAffordable(budget, self.start).plan(situation, freedom)
+            except UnaffordableError:
+                low = budget
+                continue
+            if plan.makespan > latest:
+                low = budget
+            else:
+                high = min(budget, search.look_at(plan, plan.by).cost)
