@@ -46,13 +46,15 @@ def test_without_a_budget_nothing_is_said_of_one(folder: Path) -> None:
 
 
 def test_one_that_will_not_do(folder: Path) -> None:
-    lines = lines_of(succeed(*ARGUMENTS, "--budget", "11", "--world", "world.yaml"))
+    options = ("--budget", "11", "--world", "world.yaml", "--strategy", "slack[planner=loss3]")
+    lines = lines_of(succeed(*ARGUMENTS, *options))
     assert lines[2] == "budget 11: 14 spent, 3 over; known at 6 s that it would not do"
     assert any("the plan costs more than the budget yes, it had to be" in line for line in lines)
 
 
 def test_one_that_stops_the_run(folder: Path) -> None:
     stops = ("--budget", "11", "--world", "world.yaml", "--over-budget", "stop")
+    stops = (*stops, "--strategy", "slack[planner=loss3]")
     done = weft(*ARGUMENTS, *stops, "--gantt", "x.svg", "--journal", "x.jsonl")
     assert (done.returncode, done.stderr) == (130, "")
     lines = lines_of(done.stdout)

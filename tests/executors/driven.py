@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -84,7 +85,8 @@ class Sitting(Session):
         options = Options(use_history=False)
         estimating = Estimating.open(bench.workflow, options, "one", bench.calls, print)
         machines = cast(Any, bench.watched)
-        super().__init__(nothing, progress, machines, nothing, estimating, bench.clock, Silent())
+        header = cast(Any, SimpleNamespace(options=options))  # that is all it is asked for
+        super().__init__(header, progress, machines, nothing, estimating, bench.clock, Silent())
         self.one_by_one = one_by_one
 
     def _listen(self) -> tuple[list[Command], list[Event]]:

@@ -280,5 +280,5 @@ class Machine(RuleBasedStateMachine):
         changes = [event for event in self.happened if event.kind in MACHINES]
         run = record(progress, self.spec, changes)
         if not self.plans or self.gave_up:  # what is given up makes way for what comes after it
-            run = replace(run, evaluations=(), plans=(), plan_times=())
+            run = replace(run, plans=(), plan_times=())
         return replace(run, real=True)

@@ -206,7 +206,8 @@ class Following:
 
 def stopped_by_plans(f: Facts) -> list[str]:
     """Only a new plan stops what runs, and leaves behind what was sent."""
-    a, t, times = f.run.attempts, f.run.transfers, f.run.plan_times
+    a, t, taken = f.run.attempts, f.run.transfers, (e for e in f.run.evaluations if e.taken)
+    times = [*f.run.plan_times, *(e.time for e in taken)]
     stopped = (a.end == CANCELLED) & ~np.isin(a.finish, times)
     left = np.isfinite(t.forgotten) & ~np.isin(t.forgotten, times)
     return [
