@@ -53,8 +53,8 @@ def test_one_that_will_not_do(folder: Path) -> None:
 
 
 def test_one_that_stops_the_run(folder: Path) -> None:
-    stops = ("--budget", "11", "--world", "world.yaml", "--over-budget", "stop")
-    stops = (*stops, "--strategy", "slack[planner=loss3]")
+    world = ("--world", "world.yaml", "--strategy", "slack[planner=loss3]")
+    stops = ("--budget", "11", "--over-budget", "stop", *world)
     done = weft(*ARGUMENTS, *stops, "--gantt", "x.svg", "--journal", "x.jsonl")
     assert (done.returncode, done.stderr) == (130, "")
     lines = lines_of(done.stdout)
