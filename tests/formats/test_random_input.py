@@ -50,6 +50,8 @@ SAMPLES = {
         }
     ),
     "stg": "2\n0 0 0\n1 5 1 0\n2 7 1 0\n3 0 2 1 2\n# end\n",
+    "dagman": 'JOB a a.sub\nJOB b {\n x = 1\n}\nPARENT a \\\n CHILD b\nVARS a x="1"\n'
+    "RETRY b 2\nCATEGORY b k\nSCRIPT PRE a run.sh\nPRIORITY ALL_NODES 3\n# end\n",
     "dot": 'digraph G {\n 1 [size="20", alpha="0.2"]\n 1 -> 2 [size ="5"]\n 2 [size="1"]\n}\n',
 }
 PLATFORM: dict[str, Any] = {

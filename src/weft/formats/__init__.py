@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "dump_stg": "stg",
     "dump_wfformat": "wfformat",
+    "load_dagman": "dagman",
+    "parse_dagman": "dagman",
     "parse_dot": "dot",
     "parse_stg": "stg",
     "parse_wfformat": "wfformat",
@@ -82,6 +84,7 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[str, str], Workflow]
     write: Callable[[Workflow], str] | None = None
+    load: Callable[[Path], Workflow] | None = None  # of a file that may name others
 
 
 def _from_document(document: object) -> Workflow:
@@ -126,6 +129,12 @@ FORMATS: dict[str, Format] = {
     "stg": Format(
         "the Standard Task Graph set", (".stg",), _later("parse_stg"), _later("dump_stg")
     ),
+    "dagman": Format(
+        "HTCondor's DAGMan (read only)",
+        (".dag",),
+        _later("parse_dagman"),
+        load=_later("load_dagman"),
+    ),
     "dot": Format("DOT as daggen writes it (read only)", (".dot", ".gv"), _later("parse_dot")),
 }
 
@@ -137,6 +146,8 @@ def load(source: Source, format: str | None = None) -> Workflow:
     path = _path(source)
     with in_file(path):
         chosen = _chosen(path, format)
+        if chosen.load is not None:
+            return chosen.load(path)
         return chosen.read(read_text(path), path.stem)
 
 

@@ -1,0 +1,238 @@
+"""Priorities written into a DAGMan file; every other line stays as it is, byte for byte.
+
+New lines stand at the end of the file: `PRIORITY JOB NUMBER`, or, in the style of the PRIO tool
+(Malewicz, Foster, Rosenberg, Wilde: A Tool for Prioritizing DAGMan Jobs and Its Evaluation),
+`VARS JOB JobPriority="NUMBER"`, which the submit file takes up by `priority = $(JobPriority)`.
+
+A job that has a priority, in either style, keeps it. To replace priorities is to drop the lines
+that give them and to write new ones. An included file is never written: what its jobs get stands
+in the file that includes it, and overrules it. The jobs of a splice can only be named in the
+splice's own file; it is written too if the priorities go into the file itself, and left alone if
+they go to another. A file that is spliced in more than once gives its jobs one number for all
+their instances: the mean.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from weft.errors import InputError, unknown_name
+from weft.files import printable, write_bytes
+from weft.formats.dagman import read_dag
+from weft.formats.dagman_dag import Dag, Scope
+from weft.formats.dagman_files import Source
+from weft.formats.dagman_syntax import PRIORITY_MACRO, Statement
+from weft.formats.fields import shown
+
+Style = Literal["priority", "vars"]
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written where: the jobs by their names in full, and what a user should know."""
+
+    files: tuple[Path, ...]  # that were written
+    priorities: dict[str, int]  # that were written
+    kept: tuple[str, ...]  # jobs that had a priority and keep it
+    left: tuple[str, ...]  # jobs of splices, whose files were not to be written
+    notes: tuple[str, ...]
+
+
+def with_priorities(
+    source: Dag | str | os.PathLike[str],
+    priorities: Mapping[str, int],
+    *,
+    replace: bool = False,
+    style: Style = "priority",
+    output: str | os.PathLike[str] | None = None,
+) -> Written:
+    """Write priorities of jobs, by their names in full, into a DAGMan file or a copy of it.
+
+    Nothing is written if anything is wrong. Without an output the file itself is written, and the
+    files of its splices.
+    """
+    dag = source if isinstance(source, Dag) else read_dag(source)
+    _check(dag, priorities)
+    plan = _Plan(dag, priorities, replace, style)
+    own = dag.scopes[0].source
+    if own.path is None:
+        raise InputError("there is no file to write priorities into")
+    contents: dict[Path, bytes] = {}
+    for file, scopes in _by_file(dag).items():
+        if file is own or output is None:
+            content = plan.content(file, scopes)
+            target = Path(output) if output is not None else file.path
+            if target is not None and (content != file.raw or output is not None):
+                contents[target] = content
+        else:
+            plan.leave(scopes)
+    _write(contents, _by_file(dag))
+    return plan.written(contents)
+
+
+def _check(dag: Dag, priorities: Mapping[str, int]) -> None:
+    jobs = {node.name for node in dag.nodes if node.is_job}
+    for job, number in priorities.items():
+        if job not in jobs:
+            raise InputError(unknown_name("job", job[:80], [j for j in jobs if len(j) <= 80]))
+        if abs(number) > _MOST:
+            raise InputError(f"the priority {number} of {shown(job)} is out of range")
+
+
+def _by_file(dag: Dag) -> dict[Source, list[Scope]]:
+    """The scopes of each file, the file's own first; each must be free to be written."""
+    files: dict[Source, list[Scope]] = {}
+    for scope in dag.scopes:
+        files.setdefault(scope.source, []).append(scope)
+    for scope in dag.scopes:
+        for other in scope.included:
+            if other in files:
+                problem = "priorities would count twice in it: it is both included and spliced in"
+                raise InputError(problem, source="" if other.path is None else str(other.path))
+    return files
+
+
+class _Plan:
+    """What is to be written, file by file."""
+
+    def __init__(self, dag: Dag, priorities: Mapping[str, int], replace: bool, style: Style):
+        self._dag, self._given, self._replace, self._style = dag, priorities, replace, style
+        self._numbers: dict[str, int] = {}
+        self._kept: list[str] = []
+        self._left: list[str] = []
+        self._shared: set[Path | None] = set()
+        self._overruled = 0
+
+    def content(self, file: Source, scopes: list[Scope]) -> bytes:
+        """The file with its new lines."""
+        numbers = self._of_file(file, scopes)
+        gone = [s for s in file.statements if self._replace and _is_replaced(s, numbers, scopes)]
+        lines = [
+            f"PRIORITY {job} {number}"
+            if self._style == "priority"
+            else f'VARS {job} JobPriority="{number}"'
+            for job, number in numbers.items()
+        ]
+        return _appended(_without(file.raw, gone), lines, file.raw)
+
+    def _of_file(self, file: Source, scopes: list[Scope]) -> dict[str, int]:
+        """The new numbers of a file's own jobs, by their names there."""
+        everywhere = Counter(job for scope in scopes for job in scope.nodes)
+        numbers: dict[str, int] = {}
+        for job in scopes[0].nodes:
+            if everywhere[job] < len(scopes):  # what is included depends on the directory
+                continue
+            nodes = [scope.nodes[job] for scope in scopes]
+            names = [self._dag.nodes[i].name for i in nodes]
+            given = [self._given[name] for name in names if name in self._given]
+            if not given:
+                continue
+            if not self._replace and any(self._has_one(i) for i in nodes):
+                self._kept += names
+                continue
+            self._check_included(file, nodes)
+            numbers[job] = (2 * sum(given) + len(given)) // (2 * len(given))
+            if min(given) < max(given):
+                self._shared.add(file.path)
+            self._numbers.update(dict.fromkeys(names, numbers[job]))
+        return numbers
+
+    def _has_one(self, node: int) -> bool:
+        return node in self._dag.priorities or node in self._dag.macros
+
+    def _check_included(self, file: Source, nodes: Iterable[int]) -> None:
+        """A PRIORITY of an included file can be overruled by another, but not by VARS."""
+        for node in nodes:
+            number, place = self._dag.priorities.get(node, (0, None))
+            if place is None or place.source is file:
+                continue
+            if self._style == "vars" and number != 0:
+                problem = "VARS cannot overrule this PRIORITY of an included file"
+                raise place.wrong(f"{problem}: write PRIORITY lines, or edit it")
+            self._overruled += 1
+
+    def leave(self, scopes: Iterable[Scope]) -> None:
+        """Note the jobs of a file that is not to be written."""
+        for scope in scopes:
+            names = (self._dag.nodes[i].name for i in scope.nodes.values())
+            for name, node in zip(names, scope.nodes.values(), strict=True):
+                if name in self._given:
+                    kept = self._has_one(node) and not self._replace
+                    (self._kept if kept else self._left).append(name)
+
+    def written(self, contents: Mapping[Path, bytes]) -> Written:
+        """The report."""
+        notes: list[str] = []
+        if self._left:
+            notes.append(
+                f"{len(self._left)} jobs inside splices get none: only the file of a splice can "
+                "name its jobs, and with an output no other file is written"
+            )
+        for path in sorted(printable(p) for p in self._shared if p is not None):
+            notes.append(f"{path} is spliced in more than once: its jobs get the mean priority")
+        if self._overruled:
+            notes.append(f"{self._overruled} priorities of included files are overruled")
+        if self._style == "vars" and self._numbers:
+            notes.append("the submit files must say: priority = $(JobPriority)")
+        return Written(
+            tuple(contents), self._numbers, tuple(self._kept), tuple(self._left), tuple(notes)
+        )
+
+
+def _is_replaced(statement: Statement, numbers: Mapping[str, int], scopes: list[Scope]) -> bool:
+    """Whether a line gives a priority, and nothing else, to jobs that all get another."""
+    command, words = statement.command, statement.words
+    if command != "PRIORITY" and (command != "VARS" or set(words[1:]) != {PRIORITY_MACRO}):
+        return False
+    if words[0].upper() == "ALL_NODES":
+        return all(job in numbers for scope in scopes for job in scope.nodes)
+    return words[0] in numbers
+
+
+def _without(raw: bytes, gone: Iterable[Statement]) -> bytes:
+    """The bytes without the lines of some statements; comments between these stay."""
+    lines = raw.split(b"\n")
+    dropped = {line for s in gone for line in range(s.line - 1, s.end)}
+    if not dropped:
+        return raw
+    last = len(lines) - 1
+    kept = [
+        line if i == last else line + b"\n"
+        for i, line in enumerate(lines)
+        if i not in dropped or line.strip().startswith(b"#")
+    ]
+    return b"".join(kept)
+
+
+def _appended(body: bytes, lines: list[str], raw: bytes) -> bytes:
+    """More lines at the end, ended as the others are; a last line without an end has none."""
+    if not lines:
+        return body
+    first = raw.find(b"\n")
+    end = b"\r\n" if first > 0 and raw[first - 1 : first] == b"\r" else b"\n"
+    ended = not body or body.endswith(b"\n")
+    last = body.removesuffix(b"\n").rsplit(b"\n", 1)[-1].strip()
+    gap = end if last.endswith(b"\\") else b""  # else the new line would go on with that one
+    added = end.join(line.encode("utf-8") for line in lines)
+    return body + gap + added + end if ended else body + end + gap + added
+
+
+def _write(contents: Mapping[Path, bytes], files: Iterable[Source]) -> None:
+    """All or, if one cannot be written, none."""
+    before = {file.path: file.raw for file in files}
+    done: list[Path] = []
+    try:
+        for path, content in contents.items():
+            write_bytes(path, content)
+            done.append(path)
+    except InputError:
+        for path in done:
+            if path in before:
+                write_bytes(path, before[path])
+        raise
