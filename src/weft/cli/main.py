@@ -29,6 +29,7 @@ COMMANDS = (
     "strategies",
     "generate",
     "convert",
+    "prioritize",
     "bench",
 )
 

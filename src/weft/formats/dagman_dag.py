@@ -13,7 +13,7 @@ from weft.arrays import IntArray, csr
 from weft.errors import InputError
 from weft.formats.dagman_files import Source
 
-MOST_JOBS = 10_000_000
+MOST_JOBS = 2_000_000
 MOST_ARCS = 50_000_000
 _SHOWN = 12  # jobs of a cycle that are named
 

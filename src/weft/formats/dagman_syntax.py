@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from weft.errors import InputError, unknown_name
+from weft.formats.dagman_forms import FORMS, SHAPES
 from weft.formats.fields import shown
 
 NODES = ("JOB", "FINAL", "PROVISIONER", "SERVICE", "SUBDAG")
@@ -32,42 +33,6 @@ _VARS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-# the words after a command, as a user is told, and as they must be
-_FORMS = {
-    "RETRY": ("JOB TIMES [UNLESS-EXIT CODE]", r"W [0-9]+( UNLESS-EXIT N)?"),
-    "ABORT_DAG_ON": ("JOB CODE [RETURN CODE]", r"W N( RETURN [0-9]+)?"),
-    "PRIORITY": ("JOB NUMBER", r"W N"),
-    "CATEGORY": ("JOB CATEGORY", r"W W"),
-    "MAXJOBS": ("CATEGORY NUMBER", r"W [0-9]+"),
-    "PRE_SKIP": ("JOB CODE", r"W N"),
-    "DONE": ("JOB", r"W"),
-    "SPLICE": ("NAME FILE [DIR DIRECTORY]", r"W W( DIR W)?"),
-    "INCLUDE": ("FILE", r"W"),
-    "CONNECT": ("SPLICE SPLICE", r"W W"),
-    "PIN_IN": ("JOB NUMBER", r"W 0*[1-9][0-9]*"),
-    "PIN_OUT": ("JOB NUMBER", r"W 0*[1-9][0-9]*"),
-    "CONFIG": ("FILE", r"W"),
-    "DOT": (
-        "FILE [[DONT-]UPDATE] [[DONT-]OVERWRITE] [INCLUDE FILE]",
-        r"W( (DONT-)?(UPDATE|OVERWRITE)| INCLUDE W)*",
-    ),
-    "NODE_STATUS_FILE": ("FILE [SECONDS] [ALWAYS-UPDATE]", r"W( N| ALWAYS-UPDATE)*"),
-    "JOBSTATE_LOG": ("FILE", r"W"),
-    "SAVE_POINT_FILE": ("JOB [FILE]", r"W( W)?"),
-    "SET_JOB_ATTR": ("NAME = VALUE", r"[^ =]+ ?=.*"),
-    "ENV": ("SET|GET VARIABLES", r"(SET|GET)( W)+"),
-    "REJECT": ("", r""),
-    "SCRIPT": (
-        "[DEFER STATUS SECONDS] [DEBUG FILE STDOUT|STDERR|ALL] PRE|POST|HOLD JOB PROGRAM ...",
-        r"(DEFER N N |DEBUG W (STDOUT|STDERR|ALL) )*(PRE|POST|HOLD) W( W)+",
-    ),
-}
-_SHAPES = {
-    command: re.compile(
-        re.sub(r"\bN\b", "[+-]?[0-9]+", re.sub(r"\bW\b", "[^ ]+", shape)), re.IGNORECASE
-    )
-    for command, (_, shape) in _FORMS.items()
-}
 _NODE_FORM = "NAME SUBMIT-FILE [DIR DIRECTORY] [NOOP] [DONE]"
 _DASHED = {"ABORT_DAG_ON": "ABORT-DAG-ON", "SUBMIT_DESCRIPTION": "SUBMIT-DESCRIPTION"}
 
@@ -126,28 +91,31 @@ def _joined(lines: list[str], at: int) -> tuple[str, int]:
 
 
 def _command(body: str, lines: list[str], at: int) -> tuple[str, list[str], int]:
-    first = _WORD.match(body)
-    written = first[0] if first else ""
+    if body[:4].upper() == "VARS" and body[4:5] in (" ", "\t"):
+        return "VARS", _macros(body), at
+    written, *words = _words(body)
     command = written.upper().replace("-", "_")
+    if command == "PARENT":
+        return command, _family(words), at
+    if command in FORMS:
+        return command, _formed(command, words), at
+    if command in NODES or command == "SUBMIT_DESCRIPTION":
+        return _described(command, words, lines, at)
     if command == "VARS":
         return command, _macros(body), at
-    if command == "PARENT":
-        return command, _family(_words(body)[1:]), at
-    if command in _FORMS:
-        return command, _formed(command, _words(body)[1:]), at
-    if command in NODES or command == "SUBMIT_DESCRIPTION":
-        return _described(command, _words(body)[1:], lines, at)
     raise InputError(_unknown(written))
 
 
 def _words(body: str) -> list[str]:
-    if '"' not in body:
-        return _WORD.findall(body)
-    return [found[1] if found[2] is None else found[2] for found in _QUOTED.finditer(body)]
+    if '"' in body:
+        return [found[1] if found[2] is None else found[2] for found in _QUOTED.finditer(body)]
+    if body.isascii() and body.isprintable():  # the usual line; split() knows more blanks
+        return body.split()
+    return _WORD.findall(body)
 
 
 def _unknown(word: str) -> str:
-    known = [*NODES, *_FORMS, "PARENT", "VARS", "SUBMIT_DESCRIPTION"]
+    known = [*NODES, *FORMS, "PARENT", "VARS", "SUBMIT_DESCRIPTION"]
     return unknown_name("command", word[:80], [spelt(k) for k in known])
 
 
@@ -166,8 +134,8 @@ def _formed(command: str, words: list[str]) -> list[str]:
     said = " ".join(words)
     if said.count(" ") >= len(words):  # some word was quoted
         said = " ".join(word.replace(" ", "_") for word in words)
-    if not _SHAPES[command].fullmatch(said):
-        raise _misused(command, _FORMS[command][0], words)
+    if not SHAPES[command].fullmatch(said):
+        raise _misused(command, FORMS[command][0], words)
     if command in _LIMITED and abs(_number(words[1])) > _MOST:
         raise InputError(f"the number {shown(words[1])} is out of range (at most {_MOST})")
     if command == "SCRIPT":

@@ -60,20 +60,33 @@ def with_priorities(
     dag = source if isinstance(source, Dag) else read_dag(source)
     _check(dag, priorities)
     plan = _Plan(dag, priorities, replace, style)
-    own = dag.scopes[0].source
-    if own.path is None:
-        raise InputError("there is no file to write priorities into")
+    files = _by_file(dag)
+    if output is not None:
+        _check_output(dag, Path(output))
     contents: dict[Path, bytes] = {}
-    for file, scopes in _by_file(dag).items():
-        if file is own or output is None:
-            content = plan.content(file, scopes)
-            target = Path(output) if output is not None else file.path
-            if target is not None and (content != file.raw or output is not None):
-                contents[target] = content
-        else:
+    for file, scopes in reversed(files.items()):  # the file itself last
+        if output is not None and file is not dag.scopes[0].source:
             plan.leave(scopes)
-    _write(contents, _by_file(dag))
+            continue
+        content = plan.content(file, scopes)
+        if output is not None:
+            contents[Path(output)] = content
+        elif file.path is not None and content != file.raw:
+            contents[file.path] = content
+    _write(contents, files)
     return plan.written(contents)
+
+
+def _check_output(dag: Dag, output: Path) -> None:
+    """The output must not be a file that the dag needs as it is."""
+    own = dag.scopes[0].source
+    for scope in dag.scopes:
+        for file in (scope.source, *scope.included):
+            if file is own or file.path is None:
+                continue
+            if os.path.realpath(file.path) == os.path.realpath(output):
+                problem = "cannot write the priorities to it: it is a part of the dag"
+                raise InputError(problem, source=printable(output))
 
 
 def _check(dag: Dag, priorities: Mapping[str, int]) -> None:
@@ -112,7 +125,15 @@ class _Plan:
     def content(self, file: Source, scopes: list[Scope]) -> bytes:
         """The file with its new lines."""
         numbers = self._of_file(file, scopes)
-        gone = [s for s in file.statements if self._replace and _is_replaced(s, numbers, scopes)]
+        gone: list[Statement] = []
+        if self._replace:
+            every = all(
+                job in numbers
+                for scope in scopes
+                for job, i in scope.nodes.items()
+                if self._dag.nodes[i].is_job and i not in self._dag.done
+            )
+            gone = [s for s in file.statements if _is_replaced(s, numbers, every)]
         lines = [
             f"PRIORITY {job} {number}"
             if self._style == "priority"
@@ -171,13 +192,13 @@ class _Plan:
         notes: list[str] = []
         if self._left:
             notes.append(
-                f"{len(self._left)} jobs inside splices get none: only the file of a splice can "
+                f"jobs inside splices get none ({len(self._left)}): only the file of a splice can "
                 "name its jobs, and with an output no other file is written"
             )
         for path in sorted(printable(p) for p in self._shared if p is not None):
             notes.append(f"{path} is spliced in more than once: its jobs get the mean priority")
         if self._overruled:
-            notes.append(f"{self._overruled} priorities of included files are overruled")
+            notes.append(f"priorities of included files are overruled ({self._overruled})")
         if self._style == "vars" and self._numbers:
             notes.append("the submit files must say: priority = $(JobPriority)")
         return Written(
@@ -185,13 +206,13 @@ class _Plan:
         )
 
 
-def _is_replaced(statement: Statement, numbers: Mapping[str, int], scopes: list[Scope]) -> bool:
+def _is_replaced(statement: Statement, numbers: Mapping[str, int], every: bool) -> bool:
     """Whether a line gives a priority, and nothing else, to jobs that all get another."""
     command, words = statement.command, statement.words
     if command != "PRIORITY" and (command != "VARS" or set(words[1:]) != {PRIORITY_MACRO}):
         return False
     if words[0].upper() == "ALL_NODES":
-        return all(job in numbers for scope in scopes for job in scope.nodes)
+        return every
     return words[0] in numbers
 
 

@@ -1,0 +1,127 @@
+"""`weft prioritize`: priorities for the jobs of a DAGMan file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from weft.arrays import IntArray
+    from weft.formats.dagman_dag import Dag
+    from weft.formats.dagman_write import Style, Written
+    from weft.model import Workflow
+
+
+def prioritize(
+    dag: Annotated[Path, typer.Argument(metavar="FILE.dag", help="The DAGMan file.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Write a copy, and leave the file and its splices as they are.",
+        ),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the priorities that are there already.")
+    ] = False,
+    as_vars: Annotated[
+        bool,
+        typer.Option(
+            "--vars",
+            help='Write `VARS job JobPriority="n"` for submit files that say '
+            "`priority = $(JobPriority)`, in place of `PRIORITY job n`.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Write priorities into an HTCondor DAGMan file, so that idle machines find work.
+
+    Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
+    run from the number of jobs that are not done down to 1. They are added at the end; all other
+    lines stay as they are, byte for byte. A job inside a splice gets its number in the splice's own
+    file, which is written too unless there is an output; included files are never written.
+
+    Example: `weft prioritize my.dag -o my-prioritized.dag`
+    """
+    from weft.files import in_file, printable
+    from weft.formats.dagman import read_dag
+    from weft.formats.dagman_write import with_priorities
+
+    read = read_dag(dag)
+    with in_file(dag):
+        numbers = _numbers(read)
+        style: Style = "vars" if as_vars else "priority"
+        written = with_priorities(read, numbers, replace=replace, style=style, output=output)
+    if as_json:
+        print(json.dumps(_document(dag, read, written, style), indent=1))
+        return
+    for path in written.files:
+        typer.echo(f"wrote {printable(path)}")
+    typer.echo(_summary(read, written))
+    for note in written.notes:
+        typer.echo(f"note: {note}")
+
+
+def _numbers(dag: Dag) -> dict[str, int]:
+    """The jobs that are not done by their names; the first in the order has the highest number."""
+    from weft.formats.dagman import dag_workflow
+
+    if not dag.waiting() and dag.done:
+        return {}
+    workflow = dag_workflow(dag, final=False)  # DAGMan itself keeps the FINAL job for the end
+    n = workflow.n_tasks
+    return {workflow.task_names[t]: n - i for i, t in enumerate(_order(workflow).tolist())}
+
+
+def _order(workflow: Workflow) -> IntArray:
+    """The tasks in the order in which they should be handed out.
+
+    To be replaced by `weft.ic.prioritise_order`: this is first ready, first served.
+    """
+    import numpy as np
+
+    from weft.arrays import csr
+
+    _, producers, consumers = workflow.dependencies()
+    pointers, columns = csr(producers, consumers, workflow.n_tasks)
+    ptr, below = pointers.tolist(), columns.tolist()
+    waiting = np.bincount(consumers, minlength=workflow.n_tasks).tolist()
+    order = [task for task in range(workflow.n_tasks) if waiting[task] == 0]
+    for task in order:  # it grows
+        for child in below[ptr[task] : ptr[task + 1]]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                order.append(child)
+    return np.array(order, dtype=np.int32)
+
+
+def _summary(dag: Dag, written: Written) -> str:
+    from weft.cli.wording import many
+
+    parts = [f"priorities of {many(len(written.priorities), 'job')} written"]
+    if written.kept:
+        parts.append(f"{len(written.kept):,} kept")
+    if dag.done:
+        parts.append(f"{many(len(dag.done), 'job')} done already")
+    return ", ".join(parts)
+
+
+def _document(path: Path, dag: Dag, written: Written, style: str) -> dict[str, object]:
+    from weft.files import printable
+
+    return {
+        "dag": printable(path),
+        "written": [printable(file) for file in written.files],
+        "style": style,
+        "jobs": len(dag.waiting()),
+        "done": len(dag.done),
+        "priorities": written.priorities,
+        "kept": list(written.kept),
+        "left": list(written.left),
+        "notes": list(written.notes),
+    }
