@@ -28,6 +28,8 @@ WRONG = [
     ("JOB Parent a.sub", 1, "a job cannot be called 'Parent': the word is reserved"),
     ("JOB all_nodes a.sub", 1, "a job cannot be called 'all_nodes'"),
     ("JOB a+b a.sub", 1, "a job cannot be called 'a+b': '+' stands between a splice and its jobs"),
+    ('JOB "a b" a.sub', 1, "a job cannot be called 'a b': a name has no blanks"),
+    ('JOB "" a.sub', 1, "a job cannot be called '': a name has no blanks"),
     ("JOB a\udce9 a.sub", 1, "is not UTF-8 text"),
     ("JOB a a\udce9.sub", 1, "is not UTF-8 text"),
     (JOBS + "JOB a c.sub", 3, "there is a job 'a' already"),

@@ -213,6 +213,8 @@ def _node_name(name: str) -> str:
     if "+" in name:
         problem = "'+' stands between a splice and its jobs"
         raise InputError(f"a job cannot be called {shown(name)}: {problem}")
+    if not name or " " in name or "\t" in name:
+        raise InputError(f"a job cannot be called {shown(name)}: a name has no blanks")
     return sayable(name)
 
 

@@ -61,7 +61,9 @@ def with_priorities(
     _check(dag, priorities)
     plan = _Plan(dag, priorities, replace, style)
     files = _by_file(dag)
-    if output is not None:
+    if output is None:
+        _check_splices(files)
+    else:
         _check_output(dag, Path(output))
     contents: dict[Path, bytes] = {}
     for file, scopes in reversed(files.items()):  # the file itself last
@@ -99,16 +101,20 @@ def _check(dag: Dag, priorities: Mapping[str, int]) -> None:
 
 
 def _by_file(dag: Dag) -> dict[Source, list[Scope]]:
-    """The scopes of each file, the file's own first; each must be free to be written."""
+    """The scopes of each file, the first file first."""
     files: dict[Source, list[Scope]] = {}
     for scope in dag.scopes:
         files.setdefault(scope.source, []).append(scope)
-    for scope in dag.scopes:
-        for other in scope.included:
-            if other in files:
-                problem = "priorities would count twice in it: it is both included and spliced in"
-                raise InputError(problem, source="" if other.path is None else str(other.path))
     return files
+
+
+def _check_splices(files: Mapping[Source, list[Scope]]) -> None:
+    """What is written into the file of a splice must count there only."""
+    for scopes in files.values():
+        for other in (file for scope in scopes for file in scope.included):
+            if other in files and other.path is not None:
+                problem = "priorities would count twice in it: it is both included and spliced in"
+                raise InputError(problem, source=printable(other.path))
 
 
 class _Plan:

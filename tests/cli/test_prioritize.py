@@ -1,0 +1,124 @@
+"""`weft prioritize`: the files that it writes, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .commands import refuse, succeed, weft
+
+DIAMOND = (
+    "JOB A a.sub\nJOB B b.sub\nJOB C c.sub\nJOB D d.sub\nPARENT A CHILD B C\nPARENT B C CHILD D\n"
+)
+
+
+def numbers(text: str) -> dict[str, int]:
+    """The PRIORITY lines of a file."""
+    lines = [line.split() for line in text.splitlines() if line.startswith("PRIORITY ")]
+    return {job: int(number) for _, job, number in lines}
+
+
+def test_into_the_file_itself(tmp_path: Path) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(DIAMOND)
+    said = succeed("prioritize", "my.dag", cwd=tmp_path)
+    assert said == "wrote my.dag\npriorities of 4 jobs written\n"
+    text = path.read_text()
+    assert text.startswith(DIAMOND)
+    found = numbers(text.removeprefix(DIAMOND))
+    assert sorted(found.values()) == [1, 2, 3, 4]
+    assert (found["A"], found["D"]) == (4, 1)
+    # once more: nothing to do
+    assert succeed("prioritize", path) == "priorities of 0 jobs written, 4 kept\n"
+    assert path.read_text() == text
+    assert succeed("prioritize", path, "--replace").endswith("priorities of 4 jobs written\n")
+    assert path.read_text() == text
+
+
+def test_into_a_copy(tmp_path: Path) -> None:
+    path, output = tmp_path / "my.dag", tmp_path / "out.dag"
+    path.write_text(DIAMOND + "PRIORITY C 77\nFINAL F f.sub\n")
+    said = succeed("prioritize", path, "-o", output)
+    assert said == f"wrote {output}\npriorities of 3 jobs written, 1 kept\n"
+    assert path.read_text() == DIAMOND + "PRIORITY C 77\nFINAL F f.sub\n"
+    assert numbers(output.read_text())["C"] == 77
+    assert "F" not in numbers(output.read_text())
+
+
+def test_what_is_done_gets_none(tmp_path: Path) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(DIAMOND + "DONE A\n")
+    said = succeed("prioritize", path)
+    assert said.endswith("priorities of 3 jobs written, 1 job done already\n")
+    assert sorted(numbers(path.read_text())) == ["B", "C", "D"]
+    path.write_text("JOB A a.sub DONE\n")
+    assert succeed("prioritize", path) == "priorities of 0 jobs written, 1 job done already\n"
+
+
+def test_as_macros(tmp_path: Path) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(DIAMOND)
+    said = succeed("prioritize", path, "--vars")
+    assert said.endswith("note: the submit files must say: priority = $(JobPriority)\n")
+    assert 'VARS A JobPriority="4"\n' in path.read_text()
+
+
+def test_as_json(tmp_path: Path) -> None:
+    (tmp_path / "my.dag").write_text(DIAMOND + "SPLICE S x.dag\nPRIORITY B 9\n")
+    (tmp_path / "x.dag").write_text("JOB E e.sub\n")
+    told = json.loads(succeed("prioritize", "my.dag", "--json", "-o", "out.dag", cwd=tmp_path))
+    assert told.keys() == {
+        *("dag", "written", "style", "jobs", "done", "priorities", "kept", "left", "notes")
+    }
+    assert (told["dag"], told["written"], told["style"]) == ("my.dag", ["out.dag"], "priority")
+    assert (told["jobs"], told["done"], told["kept"], told["left"]) == (5, 0, ["B"], ["S+E"])
+    assert told["priorities"] == {
+        job: n for job, n in numbers((tmp_path / "out.dag").read_text()).items() if job != "B"
+    }
+    assert len(told["notes"]) == 1
+    told = json.loads(succeed("prioritize", "my.dag", "--json", cwd=tmp_path))
+    assert told["written"] == ["x.dag", "my.dag"]
+    assert numbers((tmp_path / "x.dag").read_text()) == {"E": told["priorities"]["S+E"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("JOB A\n", "line 1: expected 'JOB NAME SUBMIT-FILE"),
+        (DIAMOND + "PARENT D CHILD A\n", "line 7: the jobs form a cycle: A -> B -> D -> A"),
+        (DIAMOND + "SPLICE S none.dag\n", "line 7: the file 'none.dag' cannot be read"),
+        (DIAMOND + "INCLUDE my.dag\n", "line 7: the file 'my.dag' is part of itself"),
+        ("# nothing\n", "the file has no jobs"),
+    ],
+)
+def test_nothing_is_written_if_anything_is_wrong(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(text)
+    assert refuse("prioritize", path).startswith(f"{path}: {reason}")
+    assert refuse("prioritize", path, "-o", tmp_path / "o").startswith(f"{path}: {reason}")
+    assert path.read_text() == text
+    assert [file.name for file in tmp_path.iterdir()] == ["my.dag"]
+
+
+def test_a_splice_that_is_wrong_names_its_file(tmp_path: Path) -> None:
+    path, inner = tmp_path / "my.dag", tmp_path / "x.dag"
+    path.write_text("JOB A a.sub\nSPLICE S x.dag\n")
+    inner.write_text("JOB B b.sub\nPARENT B CHILD C\n")
+    assert refuse("prioritize", path).startswith(f"{inner}: line 2: unknown job 'C'")
+    assert path.read_text() == "JOB A a.sub\nSPLICE S x.dag\n"
+
+
+def test_a_dag_file_elsewhere_in_weft(tmp_path: Path) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(DIAMOND)
+    said = succeed("convert", path, tmp_path / "my.yaml")
+    assert said == f"wrote {tmp_path / 'my.yaml'}: 4 tasks, 4 dependencies, 4 data items\n"
+    assert "A: {category: a.sub}" in (tmp_path / "my.yaml").read_text()
+    (tmp_path / "pf.yaml").write_text("processors: {one: {}}\n")
+    # no cost is known: this is told, with the file
+    assert refuse("plan", path, "-p", tmp_path / "pf.yaml").startswith(f"{path}: ")
+    done = weft("run", path, "--dir", tmp_path)
+    assert done.returncode == 2
+    assert "it has no command to run" in done.stderr
