@@ -1,0 +1,38 @@
+"""IC-optimal scheduling: the pebble game, building blocks, priorities, ICO, and a heuristic."""
+
+from __future__ import annotations
+
+from weft.ic.analysis import Analysis, analyse, analyse_dag
+from weft.ic.dag import Dag
+from weft.ic.game import (
+    DISCIPLINES,
+    Play,
+    heuristic_order,
+    heuristic_phases,
+    order_phases,
+    play,
+    request_sizes,
+)
+from weft.ic.heuristic import best_order
+from weft.ic.ico import Failure, Ico, ico
+from weft.ic.profiles import Profile, has_priority
+
+__all__ = [
+    "DISCIPLINES",
+    "Analysis",
+    "Dag",
+    "Failure",
+    "Ico",
+    "Play",
+    "Profile",
+    "analyse",
+    "analyse_dag",
+    "best_order",
+    "has_priority",
+    "heuristic_order",
+    "heuristic_phases",
+    "ico",
+    "order_phases",
+    "play",
+    "request_sizes",
+]

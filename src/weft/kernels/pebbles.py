@@ -1,0 +1,161 @@
+"""The IC Pebble Game on flat arrays (Hall, Rosenberg, Venkataramani, sections 2.2, 3.2 and 4.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.arrays import IntArray
+from weft.kernels.heap import LongArray, pop, push
+
+FIFO, LIFO, GREEDY, LISTED = range(4)  # the disciplines by which a Server hands out vertices
+
+
+def levels(child_ptr: IntArray, child: IntArray, waiting: IntArray) -> tuple[IntArray, IntArray]:
+    """A topological order, and the length of the longest path to each vertex.
+
+    `waiting` is the indegrees, and is used up. An order shorter than the dag means a cycle.
+    """
+    n = len(child_ptr) - 1
+    level = np.zeros(n, dtype=np.int32)
+    order = np.empty(n, dtype=np.int32)
+    end = 0
+    for v in range(n):
+        if waiting[v] == 0:
+            order[end] = v
+            end += 1
+    front = 0
+    while front < end:
+        v = order[front]
+        front += 1
+        for e in range(child_ptr[v], child_ptr[v + 1]):
+            c = child[e]
+            level[c] = max(level[c], level[v] + 1)
+            waiting[c] -= 1
+            if waiting[c] == 0:
+                order[end] = c
+                end += 1
+    return order[:end], level
+
+
+def profile_of(
+    child_ptr: IntArray, child: IntArray, waiting: IntArray, order: IntArray
+) -> IntArray:
+    """E(0), ..., E(n) of an order; `waiting` is the indegrees, and is used up.
+
+    E(t) is -1 from the first step that executes a vertex which is not ELIGIBLE then.
+    """
+    n = len(order)
+    eligible = 0
+    for v in range(n):
+        if waiting[v] == 0:
+            eligible += 1
+    profile = np.full(n + 1, -1, dtype=np.int32)
+    profile[0] = eligible
+    for t in range(n):
+        v = order[t]
+        if waiting[v] != 0:
+            break
+        waiting[v] = -1  # executed
+        eligible -= 1
+        for e in range(child_ptr[v], child_ptr[v + 1]):
+            waiting[child[e]] -= 1
+            if waiting[child[e]] == 0:
+                eligible += 1
+        profile[t + 1] = eligible
+    return profile
+
+
+def play_batches(
+    child_ptr: IntArray, child: IntArray, waiting: IntArray, discipline: int, rank: IntArray,
+    by_rank: IntArray, requests: IntArray,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """Vertices in the order in which they are handed out, and the number of polls it takes.
+
+    `requests` clients come to a poll; with none given, one comes each time. All that a poll hands
+    out is done before the next, in the order in which it was handed out. `rank` is a line of all
+    vertices (by_rank[rank[v]] = v): those that become ELIGIBLE at once enter in its order, and
+    LISTED hands out by it. `waiting` is the indegrees, and is used up. An order shorter than the
+    dag means that the requests ran out.
+    """
+    n = len(rank)
+    order = np.empty(n, dtype=np.int32)
+    entered = np.empty(n, dtype=np.int32)  # the vertices in the order of becoming ELIGIBLE
+    heap = np.empty(n, dtype=np.int64)
+    fresh = np.empty(n, dtype=np.int64)  # ranks of what one execution renders ELIGIBLE
+    count = 0
+    for v in range(n):
+        if waiting[v] == 0:
+            fresh[count] = rank[v]
+            count += 1
+    known = enter(discipline, child_ptr, by_rank, fresh, count, entered, 0, heap, 0)
+    done = 0
+    polls = 0
+    while done < n and (polls < len(requests) or len(requests) == 0):
+        clients = 1 if len(requests) == 0 else requests[polls]
+        polls += 1
+        first = done
+        while done - first < clients and done < known:
+            order[done] = entered[pop(heap, known - done) % n]
+            done += 1
+        for k in range(first, done):
+            v = order[k]
+            count = 0
+            for e in range(child_ptr[v], child_ptr[v + 1]):
+                c = child[e]
+                waiting[c] -= 1
+                if waiting[c] == 0:
+                    fresh[count] = rank[c]
+                    count += 1
+            if count > 0:
+                size = known - done
+                known = enter(
+                    discipline, child_ptr, by_rank, fresh, count, entered, known, heap, size
+                )
+    return order[:done], polls
+
+
+def enter(
+    discipline: int, child_ptr: IntArray, by_rank: IntArray, fresh: LongArray, count: int,
+    entered: IntArray, known: int, heap: LongArray, size: int,
+) -> int:  # fmt: skip
+    """Put the first `count` fresh ranks into the heap; how many vertices have now entered.
+
+    The key is what the discipline looks at, then the order of arrival.
+    """
+    n = len(by_rank)
+    if count > 1:
+        sort_first(fresh, count)
+    for k in range(count):
+        r = fresh[count - 1 - k] if discipline == LIFO else fresh[k]  # pushed last, popped first
+        v = by_rank[r]
+        key = 0
+        if discipline == LIFO:
+            key = n - known
+        elif discipline == GREEDY:
+            key = n - (child_ptr[v + 1] - child_ptr[v])
+        elif discipline == LISTED:
+            key = r
+        entered[known] = v
+        size = push(heap, size, key * n + known)
+        known += 1
+    return known
+
+
+def sort_first(values: LongArray, count: int) -> None:
+    """Sort the first values in place: few by insertion, many through a heap."""
+    if count > 32:
+        size = 0
+        for k in range(count):
+            size = push(values, size, values[k])
+        for last in range(count - 1, -1, -1):  # the least goes behind what is left of the heap
+            values[last] = pop(values, last + 1)
+        for k in range(count // 2):
+            values[k], values[count - 1 - k] = values[count - 1 - k], values[k]
+        return
+    for k in range(1, count):
+        value = values[k]
+        at = k
+        while at > 0 and values[at - 1] > value:
+            values[at] = values[at - 1]
+            at -= 1
+        values[at] = value
