@@ -49,6 +49,7 @@ class Scope:
     source: Source
     prefix: str = ""
     nodes: dict[str, int] = field(default_factory=dict)  # by the name without the prefix
+    jobs: dict[str, int] = field(default_factory=dict)  # those that are run in their turn
     splices: dict[str, Scope] = field(default_factory=dict)
     included: list[Source] = field(default_factory=list)
     initial: list[int] = field(default_factory=list)  # jobs without parents, when it was read
@@ -88,7 +89,8 @@ class Arcs:
 
     def add(self, parents: Sequence[int], children: Sequence[int], place: Place) -> None:
         """All arcs of one line."""
-        above, below = list(dict.fromkeys(parents)), list(dict.fromkeys(children))
+        above = list(dict.fromkeys(parents)) if len(parents) > 1 else parents
+        below = list(dict.fromkeys(children)) if len(children) > 1 else children
         if len(self._parents) + len(above) * len(below) > MOST_ARCS:
             problem = f"these are more than {MOST_ARCS:,} arcs; a NOOP job in between saves most"
             raise place.wrong(problem)

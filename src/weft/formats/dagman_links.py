@@ -29,13 +29,16 @@ class Links:
 
     def _parent(self, scope: Scope, place: Place, words: list[str]) -> None:
         at = words.index("")
-        above: list[int] = []
-        below: list[int] = []
-        for name in words[:at]:
-            above += self._ends(name, scope, place, last=True)
-        for name in words[at + 1 :]:
-            below += self._ends(name, scope, place, last=False)
-        self._arcs.add(above, below, place)
+        above, below = words[:at], words[at + 1 :]
+        jobs = scope.jobs
+        try:
+            self._arcs.add([jobs[job] for job in above], [jobs[job] for job in below], place)
+        except KeyError:  # a splice, or a mistake
+            self._arcs.add(
+                [i for name in above for i in self._ends(name, scope, place, last=True)],
+                [i for name in below for i in self._ends(name, scope, place, last=False)],
+                place,
+            )
 
     def _ends(self, name: str, scope: Scope, place: Place, last: bool) -> list[int]:
         """The job of that name, or the last or first jobs of the splice."""

@@ -56,15 +56,16 @@ class Reader:
         first = len(nodes)
         said = list(self._flat(scope, source, bases, within))
         for at, statement in said:
-            if statement.command in NODES:
+            command = statement.command
+            if command in NODES:
                 self._node(scope, at, statement)
-            elif statement.command == "SPLICE":
+            elif command == "SPLICE":
                 self._splice(scope, at, statement, bases, within)
         for at, (line, _, command, words) in said:
-            if command in _OF_A_JOB:
-                self._of_a_job(scope, Place(at, line), command, words)
-            elif command in LINKS:
+            if command in LINKS:
                 self._links.add(command, scope, Place(at, line), words)
+            elif command in _OF_A_JOB:
+                self._of_a_job(scope, Place(at, line), command, words)
         if prefix:
             self._arcs.ends(scope, first, len(nodes))
         return scope
@@ -118,7 +119,9 @@ class Reader:
         if done:
             self.dag.done.add(len(nodes))
         scope.nodes[name] = len(nodes)
-        nodes.append(Node(scope.prefix + name, kind, submit))
+        nodes.append(node := Node(scope.prefix + name, kind, submit))
+        if node.is_job:
+            scope.jobs[name] = scope.nodes[name]
 
     def _splice(
         self,

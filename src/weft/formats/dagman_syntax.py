@@ -14,7 +14,7 @@ from weft.errors import InputError, unknown_name
 from weft.formats.dagman_forms import FORMS, SHAPES
 from weft.formats.fields import shown
 
-NODES = ("JOB", "FINAL", "PROVISIONER", "SERVICE", "SUBDAG")
+NODES = frozenset({"JOB", "FINAL", "PROVISIONER", "SERVICE", "SUBDAG"})
 _MAY_BE_DONE = ("JOB", "SUBDAG", "PROVISIONER")
 RESERVED = ("PARENT", "CHILD", "ALL_NODES")
 PRIORITY_MACRO = "jobpriority"  # of VARS, in lower case: what the PRIO tool wrote
@@ -34,6 +34,7 @@ _VARS = re.compile(
 )
 
 _NODE_FORM = "NAME SUBMIT-FILE [DIR DIRECTORY] [NOOP] [DONE]"
+_OPENING = ("{", "@", "")  # what an inline description begins with, or nothing
 _DASHED = {"ABORT_DAG_ON": "ABORT-DAG-ON", "SUBMIT_DESCRIPTION": "SUBMIT-DESCRIPTION"}
 
 
@@ -60,9 +61,13 @@ def statements(text: str) -> list[Statement]:
     found: list[Statement] = []
     at = 0
     while at < len(lines):
-        first = at + 1
+        body = lines[at].strip(_BLANK)
+        at = first = at + 1
+        if not body or body.startswith(("#", "//")):
+            continue
         try:
-            body, at = _joined(lines, at)
+            if body.endswith("\\"):
+                body, at = _joined(body, lines, at)
             if body:
                 command, words, at = _command(body, lines, at)
                 found.append(Statement(first, at, command, words))
@@ -71,14 +76,8 @@ def statements(text: str) -> list[Statement]:
     return found
 
 
-def _joined(lines: list[str], at: int) -> tuple[str, int]:
-    """The line and what it goes on with, and where the next begins; "" for nothing."""
-    body = lines[at].strip(_BLANK)
-    at += 1
-    if body.startswith(("#", "//")):
-        return "", at
-    if not body.endswith("\\"):
-        return body, at
+def _joined(body: str, lines: list[str], at: int) -> tuple[str, int]:
+    """A line with those that it goes on with, and where the next begins."""
     parts: list[str] = []
     while body.endswith("\\"):
         if not body.startswith("#"):
@@ -95,6 +94,8 @@ def _command(body: str, lines: list[str], at: int) -> tuple[str, list[str], int]
         return "VARS", _macros(body), at
     written, *words = _words(body)
     command = written.upper().replace("-", "_")
+    if command == "JOB" and len(words) == 2 and words[1][:1] not in _OPENING:  # most lines
+        return command, [_node_name(words[0]), sayable(words[1]), ""], at
     if command == "PARENT":
         return command, _family(words), at
     if command in FORMS:
@@ -158,7 +159,7 @@ def _number(word: str) -> int:
 
 def sayable(word: str) -> str:
     """The word, if it is whole and UTF-8 text, as what names a task must be."""
-    if word.startswith('"'):
+    if word[:1] == '"':
         raise InputError(f"the quotation mark before {shown(word[1:])} has no other")
     if not word.isascii() and any("\udc80" <= c <= "\udcff" for c in word):
         raise InputError(f"the name {shown(word)} is not UTF-8 text")
@@ -208,6 +209,8 @@ def _inline(lines: list[str], at: int, close: str, name: str) -> tuple[str, int]
 
 
 def _node_name(name: str) -> str:
+    if name.isidentifier() and name.isascii() and name.upper() not in RESERVED:
+        return name
     if name.upper() in RESERVED:
         raise InputError(f"a job cannot be called {shown(name)}: the word is reserved")
     if "+" in name:
