@@ -114,7 +114,7 @@ def strong_components(ptr: IntArray, successor: IntArray) -> tuple[IntArray, int
         path[0] = root
         while depth >= 0:
             v = path[depth]
-            if number[v] < 0:
+            if number[v] < 0:  # on the way down
                 number[v] = low[v] = seen
                 seen += 1
                 edge[v] = ptr[v]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import IntArray
+from weft.arrays import BoolArray, IntArray
 from weft.kernels.heap import LongArray, pop, push
 
 SCALE = 1 << 20  # densities as whole numbers
+MOST = 1000  # vertices that one renders ELIGIBLE; more are as good
 
 
 def gain_order(
@@ -21,70 +22,92 @@ def gain_order(
     most vertices ELIGIBLE; among equals the first by rank. `waiting` is the indegrees, used up.
     """
     n = len(rank)
-    order = np.empty(n, dtype=np.int32)
-    hidden = np.empty(n, dtype=np.int32)  # parents that are neither executed nor ELIGIBLE
-    missing = np.zeros(n, dtype=np.int64)  # the exclusive or of the parents not yet executed
-    gain = np.zeros(n, dtype=np.int64)  # vertices that wait for this one alone
     executed = np.zeros(n, dtype=np.bool_)
+    hidden, missing, shown, end = look_round(parent_ptr, parent, n)
+    gain = np.zeros(n, dtype=np.int64)  # vertices that wait for this one alone
     heap = np.empty(2 * len(child) + n + 1, dtype=np.int64)
-    size = 0
-    for v in range(n):
-        hidden[v] = waiting[v]
-        for e in range(parent_ptr[v], parent_ptr[v + 1]):
-            missing[v] ^= parent[e]
-    for v in range(n):
-        if parent_ptr[v] == parent_ptr[v + 1]:
-            size = appear(child_ptr, child, waiting, hidden, missing, gain, rank, heap, size, v)
-    done = 0
-    while size > 0:
-        wanted = by_rank[pop(heap, size) % n]
-        size -= 1
-        if waiting[wanted] == 0:
-            continue
-        for e in range(parent_ptr[wanted], parent_ptr[wanted + 1]):
-            u = parent[e]
-            if executed[u]:
-                continue
-            executed[u] = True
-            order[done] = u
-            done += 1
-            for f in range(child_ptr[u], child_ptr[u + 1]):
-                c = child[f]
-                waiting[c] -= 1
-                missing[c] ^= u
-                if waiting[c] == 0:
-                    size = appear(
-                        child_ptr, child, waiting, hidden, missing, gain, rank, heap, size, c
-                    )
-                elif hidden[c] == 0:
-                    size = offer(waiting, missing, gain, rank, heap, size, c)
+    offered = np.empty(len(child) + n, dtype=np.int32)
+    order = np.empty(n, dtype=np.int32)
+    size, done, begin, count = 0, 0, 0, 0
+    wanted = -1
+    while True:
+        count = reveal(child_ptr, child, hidden, shown, begin, end, offered, count)
+        begin = end
+        for k in range(count):
+            key = cheapness(waiting, missing, gain, offered[k]) * n + rank[offered[k]]
+            size = push(heap, size, key)
+        while size > 0 and (wanted < 0 or waiting[wanted] == 0):
+            wanted = by_rank[pop(heap, size) % n]
+            size -= 1
+        if wanted < 0 or waiting[wanted] == 0:
+            break
+        u = missing_parent(parent_ptr, parent, executed, wanted)
+        executed[u] = True
+        order[done] = u
+        done += 1
+        count = 0
+        for e in range(child_ptr[u], child_ptr[u + 1]):
+            c = child[e]
+            waiting[c] -= 1
+            missing[c] ^= u
+            if waiting[c] == 0:
+                shown[end] = c
+                end += 1
+            elif hidden[c] == 0:
+                offered[count] = c
+                count += 1
     return order[:done]
 
 
-def appear(
-    child_ptr: IntArray, child: IntArray, waiting: IntArray, hidden: IntArray, missing: LongArray,
-    gain: LongArray, rank: IntArray, heap: LongArray, size: int, v: int,
-) -> int:  # fmt: skip
-    """A vertex becomes ELIGIBLE: some of its children can be had now; the heap's new size."""
-    for e in range(child_ptr[v], child_ptr[v + 1]):
-        c = child[e]
-        hidden[c] -= 1
-        if hidden[c] == 0:
-            size = offer(waiting, missing, gain, rank, heap, size, c)
-    return size
+def look_round(
+    parent_ptr: IntArray, parent: IntArray, n: int
+) -> tuple[IntArray, LongArray, IntArray, int]:
+    """Per vertex the parents that are neither executed nor ELIGIBLE, and the exclusive or of those
+    not executed; then the vertices that became ELIGIBLE, and how many these are.
+    """
+    hidden = np.zeros(n, dtype=np.int32)
+    missing = np.zeros(n, dtype=np.int64)
+    shown = np.empty(n, dtype=np.int32)
+    end = 0
+    for v in range(n):
+        hidden[v] = parent_ptr[v + 1] - parent_ptr[v]
+        for e in range(parent_ptr[v], parent_ptr[v + 1]):
+            missing[v] ^= parent[e]
+        if hidden[v] == 0:
+            shown[end] = v
+            end += 1
+    return hidden, missing, shown, end
 
 
-def offer(
-    waiting: IntArray, missing: LongArray, gain: LongArray, rank: IntArray, heap: LongArray,
-    size: int, c: int,
+def reveal(
+    child_ptr: IntArray, child: IntArray, hidden: IntArray, shown: IntArray, begin: int, end: int,
+    offered: IntArray, count: int,
 ) -> int:  # fmt: skip
-    """Put a vertex that can be had into the heap, by its density; the heap's new size."""
-    n = len(rank)
-    density = SCALE // waiting[c]
-    if waiting[c] == 1:
-        gain[missing[c]] += 1
-        density = SCALE * min(gain[missing[c]], 1000)
-    return push(heap, size, (1000 * SCALE - density) * n + rank[c])
+    """Some vertices became ELIGIBLE: add the children that can be had now; how many are offered."""
+    for k in range(begin, end):
+        for e in range(child_ptr[shown[k]], child_ptr[shown[k] + 1]):
+            c = child[e]
+            hidden[c] -= 1
+            if hidden[c] == 0:
+                offered[count] = c
+                count += 1
+    return count
+
+
+def cheapness(waiting: IntArray, missing: LongArray, gain: LongArray, c: int) -> int:
+    """The less, the more ELIGIBLE vertices per step there are in having this one."""
+    if waiting[c] > 1:
+        return int(MOST * SCALE - SCALE // waiting[c])
+    gain[missing[c]] += 1
+    return int((MOST - min(gain[missing[c]], MOST)) * SCALE)
+
+
+def missing_parent(parent_ptr: IntArray, parent: IntArray, executed: BoolArray, v: int) -> int:
+    """The first parent that is not executed."""
+    e = parent_ptr[v]
+    while executed[parent[e]]:
+        e += 1
+    return int(parent[e])
 
 
 def loss_order(
@@ -98,40 +121,54 @@ def loss_order(
     """
     n = len(rank)
     later = np.zeros(n, dtype=np.int32)  # children that are nonsinks and not yet placed
-    fresh = np.zeros(n, dtype=np.int32)  # children that are not yet held up
+    fresh = np.zeros(n, dtype=np.int64)  # children that are not yet held up
     held = np.zeros(n, dtype=np.bool_)
     placed = np.zeros(n, dtype=np.bool_)
-    heap = np.empty(len(child) + n + 1, dtype=np.int64)
-    size, count = 0, 0
+    heap = np.empty(2 * len(child) + n + 1, dtype=np.int64)
+    changed = np.empty(2 * len(child) + n, dtype=np.int32)
+    count = 0
     for u in range(n):
         fresh[u] = child_ptr[u + 1] - child_ptr[u]
-        count += fresh[u] > 0
         for e in range(child_ptr[u], child_ptr[u + 1]):
             later[u] += child_ptr[child[e] + 1] > child_ptr[child[e]]
-        if fresh[u] > 0 and later[u] == 0:
-            size = push(heap, size, fresh[u] * n + n - 1 - rank[u])
-    order = np.empty(count, dtype=np.int32)
-    while size > 0:
+        if fresh[u] > 0:
+            changed[count] = u
+            count += 1
+    size, left = 0, count
+    order = np.empty(left, dtype=np.int32)
+    while left > 0:
+        for k in range(count):
+            u = changed[k]
+            if later[u] == 0 and not placed[u]:
+                size = push(heap, size, fresh[u] * n + n - 1 - rank[u])
         u = by_rank[n - 1 - pop(heap, size) % n]
         size -= 1
-        if placed[u]:
-            continue
-        placed[u] = True
-        count -= 1
-        order[count] = u
-        for e in range(child_ptr[u], child_ptr[u + 1]):
-            c = child[e]
-            if held[c]:
-                continue
-            held[c] = True
-            for f in range(parent_ptr[c], parent_ptr[c + 1]):
-                w = parent[f]
-                fresh[w] -= 1
-                if later[w] == 0 and not placed[w]:
-                    size = push(heap, size, fresh[w] * n + n - 1 - rank[w])
-        for e in range(parent_ptr[u], parent_ptr[u + 1]):
-            w = parent[e]
-            later[w] -= 1
-            if later[w] == 0:
-                size = push(heap, size, fresh[w] * n + n - 1 - rank[w])
+        count = 0
+        if not placed[u]:
+            placed[u] = True
+            left -= 1
+            order[left] = u
+            count = place_last(child_ptr, child, parent_ptr, parent, u, later, fresh, held, changed)
     return order
+
+
+def place_last(
+    child_ptr: IntArray, child: IntArray, parent_ptr: IntArray, parent: IntArray, u: int,
+    later: IntArray, fresh: LongArray, held: BoolArray, changed: IntArray,
+) -> int:  # fmt: skip
+    """Put a nonsink before those placed; how many others are changed by that."""
+    count = 0
+    for e in range(child_ptr[u], child_ptr[u + 1]):
+        c = child[e]
+        if held[c]:
+            continue
+        held[c] = True
+        for f in range(parent_ptr[c], parent_ptr[c + 1]):
+            fresh[parent[f]] -= 1
+            changed[count] = parent[f]
+            count += 1
+    for e in range(parent_ptr[u], parent_ptr[u + 1]):
+        later[parent[e]] -= 1
+        changed[count] = parent[e]
+        count += 1
+    return count

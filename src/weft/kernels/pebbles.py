@@ -71,11 +71,11 @@ def play_batches(
 ) -> tuple[IntArray, int]:  # fmt: skip
     """Vertices in the order in which they are handed out, and the number of polls it takes.
 
-    `requests` clients come to a poll; with none given, one comes each time. All that a poll hands
-    out is done before the next, in the order in which it was handed out. `rank` is a line of all
-    vertices (by_rank[rank[v]] = v): those that become ELIGIBLE at once enter in its order, and
-    LISTED hands out by it. `waiting` is the indegrees, and is used up. An order shorter than the
-    dag means that the requests ran out.
+    `requests` clients come to a poll; with none given, one comes each time, uncounted. All that a
+    poll hands out is done before the next, in the order in which it was handed out. `rank` is a
+    line of all vertices (by_rank[rank[v]] = v): those that become ELIGIBLE at once enter in its
+    order, and LISTED hands out by it. `waiting` is the indegrees, and is used up. An order shorter
+    than the dag means that the requests ran out.
     """
     n = len(rank)
     order = np.empty(n, dtype=np.int32)
@@ -87,31 +87,38 @@ def play_batches(
         if waiting[v] == 0:
             fresh[count] = rank[v]
             count += 1
-    known = enter(discipline, child_ptr, by_rank, fresh, count, entered, 0, heap, 0)
-    done = 0
-    polls = 0
-    while done < n and (polls < len(requests) or len(requests) == 0):
-        clients = 1 if len(requests) == 0 else requests[polls]
-        polls += 1
-        first = done
-        while done - first < clients and done < known:
-            order[done] = entered[pop(heap, known - done) % n]
+    known, given, done, polls = 0, 0, 0, 0
+    while True:
+        size = known - given
+        known = enter(discipline, child_ptr, by_rank, fresh, count, entered, known, heap, size)
+        count = 0
+        if done < given:
+            count = execute(child_ptr, child, waiting, rank, order[done], fresh)
             done += 1
-        for k in range(first, done):
-            v = order[k]
-            count = 0
-            for e in range(child_ptr[v], child_ptr[v + 1]):
-                c = child[e]
-                waiting[c] -= 1
-                if waiting[c] == 0:
-                    fresh[count] = rank[c]
-                    count += 1
-            if count > 0:
-                size = known - done
-                known = enter(
-                    discipline, child_ptr, by_rank, fresh, count, entered, known, heap, size
-                )
+            continue
+        if done == n or (polls == len(requests) and polls > 0):
+            break
+        clients = 1 if len(requests) == 0 else requests[polls]
+        polls += 1 if len(requests) > 0 else 0
+        while done + clients > given and given < known:
+            order[given] = entered[pop(heap, known - given) % n]
+            given += 1
     return order[:done], polls
+
+
+def execute(
+    child_ptr: IntArray, child: IntArray, waiting: IntArray, rank: IntArray, v: int,
+    fresh: LongArray,
+) -> int:  # fmt: skip
+    """Execute a vertex; the number of vertices that it renders ELIGIBLE, their ranks in `fresh`."""
+    count = 0
+    for e in range(child_ptr[v], child_ptr[v + 1]):
+        c = child[e]
+        waiting[c] -= 1
+        if waiting[c] == 0:
+            fresh[count] = rank[c]
+            count += 1
+    return count
 
 
 def enter(

@@ -1,0 +1,110 @@
+"""The order for every dag: ICO's where that applies, and never below simple ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from ic.twin import Arcs, Twin, dag_of, dags, random_dag
+from weft.ic import DISCIPLINES, Dag, best_order, heuristic_order, ico, play
+from weft.ic.compositions import compose
+from weft.ic.heuristic import candidates, heuristic_order_of
+from weft.ic.shapes import butterfly
+
+
+def layered(rng: np.random.Generator, n: int, layers: int, parents: int) -> Dag:
+    layer = np.sort(rng.integers(0, layers, n))
+    start = np.searchsorted(layer, np.arange(layers + 1))
+    arcs = [
+        (int(rng.integers(start[layer[v] - 1], start[layer[v]])), v)
+        for v in range(n)
+        if layer[v] > 0 and start[layer[v]] > start[layer[v] - 1]
+        for _ in range(rng.integers(1, parents + 1))
+    ]
+    return dag_of(n, arcs)
+
+
+@given(dags(most=9))
+@settings(deadline=None, max_examples=100)
+def test_legal_and_ic_optimal_where_ico_applies(drawn: tuple[int, Arcs]) -> None:
+    n, arcs = drawn
+    dag = dag_of(n, arcs)
+    order = best_order(dag)
+    found = play(dag, order)  # raises if it breaks a rule
+    if not ico(dag).failures:
+        assert found.profile.tolist() == Twin(n, arcs).best
+
+
+def test_the_area_is_close_to_the_largest_on_small_dags(speed: str) -> None:
+    rng = np.random.default_rng(31)
+    ratios: list[float] = []
+    while len(ratios) < 120:
+        n, arcs = random_dag(rng, 6, 11)
+        dag = dag_of(n, arcs)
+        found = ico(dag)
+        if found.failures:
+            ratios.append(play(dag, heuristic_order_of(dag, found)).area / Twin(n, arcs).most_area)
+    assert min(ratios) > 0.95
+    assert np.mean(ratios) > 0.998
+    assert np.mean(np.array(ratios) == 1.0) > 0.95
+
+
+@pytest.mark.parametrize(("layers", "parents"), [(3, 4), (12, 2), (30, 3)])
+def test_never_below_the_heuristics_on_average(layers: int, parents: int) -> None:
+    rng = np.random.default_rng(layers)
+    for _ in range(6):
+        dag = layered(rng, 300, layers, parents)
+        area = play(dag, best_order(dag)).area
+        for discipline in DISCIPLINES:
+            plays = [play(dag, heuristic_order(dag, discipline, rng)).area for _ in range(8)]
+            assert area >= np.mean(plays)
+
+
+def test_sections_take_the_best_of_all_ideas() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        dag = layered(rng, 120, 6, 3)
+        found = ico(dag)
+        area = play(dag, heuristic_order_of(dag, found)).area
+        if found.failures:
+            ideas = [play(dag, o).area for o in candidates(dag, found.structure).values()]
+            assert area >= max(ideas)
+            if found.structure.n_sections == 1:
+                assert area == max(ideas)
+
+
+def test_a_good_section_keeps_its_schedule_beside_a_bad_one() -> None:
+    """An FFT, then one vertex that waits for all of it, then a dag that ICO does not parse."""
+    fft = butterfly(3)
+    hub = fft.n
+    arcs = list(zip(fft.tails.tolist(), fft.child.tolist(), strict=True))
+    arcs += [(int(v), hub) for v in np.flatnonzero(fft.outdegree == 0)]
+    bad = [(0, 2), (0, 4), (1, 3), (1, 4), (2, 3)]
+    arcs += [(hub + 1 + a, hub + 1 + b) for a, b in bad] + [(hub, hub + 1), (hub, hub + 2)]
+    dag = dag_of(hub + 6, arcs)
+    found = ico(dag)
+    assert found.failures
+    assert found.structure.n_sections > 1
+    alone = ico(fft).order
+    assert alone is not None
+    profile = play(dag, heuristic_order_of(dag, found)).profile
+    nonsinks = int(np.count_nonzero(fft.outdegree))
+    assert np.array_equal(profile[: nonsinks + 1], play(fft, alone).profile[: nonsinks + 1])
+
+
+def test_repeats_exactly() -> None:
+    dag = layered(np.random.default_rng(8), 400, 9, 3)
+    assert best_order(dag).tobytes() == best_order(dag).tobytes()
+    made = compose("w", np.random.default_rng(8), 100).dag
+    assert best_order(made).tobytes() == best_order(made).tobytes()
+
+
+def test_either_speed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(12)
+    made = [layered(rng, 150, 5, 3) for _ in range(8)]
+    orders = []
+    for compiled in (False, True):
+        monkeypatch.setattr("weft.ic.dag.pays", lambda work, compiled=compiled: compiled)
+        orders.append([best_order(Dag.from_arcs(d.n, d.tails, d.child)).tolist() for d in made])
+    assert orders[0] == orders[1]
