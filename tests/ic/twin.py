@@ -46,8 +46,9 @@ def random_dag(rng: np.random.Generator, least: int, most: int, sorts: int = 3) 
         drawn = {(int(rng.integers(j)), j) for j in range(1, n) for _ in range(rng.integers(3))}
         arcs = sorted(drawn)
     else:
-        s = int(rng.integers(1, n))
-        arcs = [(i, j) for i in range(s) for j in range(s, n) if rng.random() < p]
+        s = max(1, n // 2)
+        drawn = {(int(rng.integers(s)), j) for j in range(s, n) for _ in range(rng.integers(1, 4))}
+        arcs = sorted(drawn)
     return n, shuffled(n, arcs, rng)
 
 
