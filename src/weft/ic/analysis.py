@@ -13,12 +13,13 @@ from weft.ic.game import Play, play
 from weft.ic.heuristic import heuristic_order_of
 from weft.ic.ico import Failure, Ico, ico
 from weft.ic.reasons import Names, reason_of
-from weft.ic.search import Found, dag_order
+from weft.ic.search import MOST_STEPS, Found, dag_order
 from weft.ic.structure import Structure
 from weft.model import Workflow
 
 MOST_NAMED = 6  # kinds of building blocks in a reason
-MOST_SEARCHED = 20  # sections
+MOST_SEARCHED = 20  # sections, and the vertices of each
+MOST_VERTICES = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,8 @@ def _search(found: Ico) -> dict[int, Found]:
     for failure in found.failures[:MOST_SEARCHED]:
         result = Found(None, exhausted=True)
         if not failure.none_exists:
-            result = _search_section(found.structure, failure.section)
+            steps = MOST_STEPS // min(len(found.failures), MOST_SEARCHED)
+            result = _search_section(found.structure, failure.section, steps)
         if result.exhausted:
             results[failure.section] = result
             if result.order is None:
@@ -124,7 +126,7 @@ def _search(found: Ico) -> dict[int, Found]:
     return results
 
 
-def _search_section(structure: Structure, section: int) -> Found:
+def _search_section(structure: Structure, section: int, most_steps: int) -> Found:
     """An IC-optimal order of the nonsinks of one section, on its own."""
     dag = structure.dag
     inside = structure.section_of_vertices == section
@@ -132,8 +134,10 @@ def _search_section(structure: Structure, section: int) -> Found:
     vertices, relabelled = np.unique(
         np.concatenate([dag.tails[arcs], dag.child[arcs]]), return_inverse=True
     )
+    if len(vertices) > MOST_VERTICES:
+        return Found(None, exhausted=False)
     tails, heads = np.split(relabelled, 2)
-    result = dag_order(Dag.from_arcs(len(vertices), tails, heads))
+    result = dag_order(Dag.from_arcs(len(vertices), tails, heads), most_steps)
     if result.order is None:
         return result
     nonsinks = [int(vertices[v]) for v in result.order if inside[vertices[v]]]

@@ -55,13 +55,16 @@ def heuristic_order(dag: Dag, discipline: str, rng: np.random.Generator) -> IntA
 
 def listed_order(dag: Dag, line: npt.ArrayLike) -> IntArray:
     """The order of a play that always executes, of what is ELIGIBLE, the first in the line."""
-    return _handed_out(dag, pebbles.LISTED, frozen(line, np.int32), NO_REQUESTS)[0]
+    listed: IntArray = frozen(line, np.int32)
+    rows = dag.child_ptr, dag.child, dag.indegree.copy()
+    return run(pebbles.follow, 2 * (dag.n + dag.n_arcs), *rows, places(listed), listed)
 
 
-def plain_order(dag: Dag, discipline: str) -> IntArray:
-    """FIFO, LIFO or GREEDY without chance: ties go to the lower number."""
-    line = np.argsort(-dag.outdegree, kind="stable").astype(np.int32)
-    return _handed_out(dag, _discipline(discipline), line, NO_REQUESTS)[0]
+def places(order: IntArray) -> IntArray:
+    """The place of each vertex in an order."""
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place
 
 
 def heuristic_phases(
@@ -112,8 +115,6 @@ def _phases(dag: Dag, discipline: int, line: IntArray, requests: IntArray) -> in
 def _handed_out(
     dag: Dag, discipline: int, line: IntArray, requests: IntArray
 ) -> tuple[IntArray, int]:
-    rank = np.empty(dag.n, dtype=np.int32)
-    rank[line] = np.arange(dag.n, dtype=np.int32)
-    work = 2 * (dag.n + dag.n_arcs)
-    arguments = dag.child_ptr, dag.child, dag.indegree.copy(), discipline, rank, line, requests
-    return run(pebbles.play_batches, work, *arguments)
+    rows = dag.child_ptr, dag.child, dag.indegree.copy()
+    arguments = *rows, discipline, places(line), line, requests
+    return run(pebbles.play_batches, 2 * (dag.n + dag.n_arcs), *arguments)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import IntArray, frozen, sealed
+from weft.arrays import FloatArray, IntArray, frozen, sealed
 from weft.ic.dag import Dag, run
-from weft.ic.game import listed_order, plain_order, play
+from weft.ic.game import listed_order, places, play
 from weft.ic.ico import Ico, ico, theorem_order
 from weft.ic.structure import Structure
 from weft.ic.units import Units
@@ -36,24 +36,27 @@ def heuristic_order_of(dag: Dag, found: Ico) -> IntArray:
 
 
 def candidates(dag: Dag, structure: Structure) -> dict[str, IntArray]:
-    """Complete orders of a dag, by the name of the idea; section after section, sinks last."""
+    """Complete orders of a dag, by the name of the idea; sinks last, hence section by section."""
     line = dag.order
     for _ in range(ROUNDS):  # each breaks its ties by the one before
         gain = _greedy(structure, line, forward=True)
         line = loss = _greedy(structure, gain, forward=False)
-    units = Units(structure, _places(loss))
-    ahead = listed_order(dag, np.lexsort((*units.keys(ahead=True), structure.section_of_vertices)))
-    keys = {
-        "loss": (_places(loss),),
-        "ahead": (_places(ahead),),
-        "ahead, loss": (_places(_greedy(structure, ahead, forward=False)),),
-        "blocks": units.keys(ahead=False),
-        "gain": (_places(gain),),
-        "greedy": (_places(plain_order(dag, "greedy")),),
-        "fifo": (_places(plain_order(dag, "fifo")),),
+    units = Units(structure, places(loss))
+    ahead = _by_keys(dag, *units.keys(ahead=True))
+    return {
+        "loss": loss,
+        "ahead": ahead,
+        "ahead, loss": _greedy(structure, ahead, forward=False),
+        "blocks": _by_keys(dag, *units.keys(ahead=False)),
+        "gain": gain,
+        "outdegree": _by_keys(dag, dag.level, -dag.outdegree),
+        "level": _by_keys(dag, -dag.outdegree, dag.level),
     }
-    sections = structure.section_of_vertices
-    return {name: listed_order(dag, np.lexsort((*key, sections))) for name, key in keys.items()}
+
+
+def _by_keys(dag: Dag, *keys: IntArray | FloatArray) -> IntArray:
+    """An order by keys, the last of them first; sinks last."""
+    return listed_order(dag, np.lexsort((*keys, dag.outdegree == 0)))
 
 
 def _best_by_section(dag: Dag, found: Ico) -> IntArray:
@@ -83,16 +86,9 @@ def _greedy(structure: Structure, line: IntArray, *, forward: bool) -> IntArray:
     rows = dag.child_ptr, dag.child, dag.parent_ptr, dag.parent
     work = 10 * (dag.n + dag.n_arcs)
     if forward:
-        nonsinks = run(gain_order, work, *rows, dag.indegree.copy(), _places(line), line)
+        nonsinks = run(gain_order, work, *rows, dag.indegree.copy(), places(line), line)
     else:
-        nonsinks = run(loss_order, work, *rows, _places(line), line)
+        nonsinks = run(loss_order, work, *rows, places(line), line)
     sinks = np.flatnonzero(dag.outdegree == 0)
     order: IntArray = frozen(np.concatenate([nonsinks, sinks]), np.int32)
     return order
-
-
-def _places(order: IntArray) -> IntArray:
-    """The place of each vertex in an order."""
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place

@@ -66,7 +66,10 @@ def ico(dag: Dag) -> Ico:
     place = np.zeros(parsing.n_blocks, dtype=np.int32)
     failures: dict[int, Failure] = {}
     stuck = structure.in_circle | (type_of < 0)
-    for section in range(structure.n_sections):
+    # a section of one block that has an order needs no more
+    hard = np.diff(ptr) > 1
+    hard[structure.section[stuck]] = True
+    for section in np.flatnonzero(hard).tolist():
         members = blocks[ptr[section] : ptr[section + 1]]
         if stuck[members].any():
             failures[section] = _stuck(structure, section, members)

@@ -12,6 +12,7 @@ from weft.ic.profiles import Profile
 from weft.ic.search import MOST_GROUPS, Found, block_order
 
 MOST_SEARCHING = 1 << 20  # sets looked at over all blocks of a dag
+MOST_SOURCES = 2_000  # of a block: its profile is compared in quadratic time
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,8 @@ def _search(
     types: dict[bytes, int] = {}
     without: set[int] = set()
     looked_at = 0
-    for block in np.flatnonzero(parsing.family == OTHER).tolist():
+    small = (parsing.family == OTHER) & (parsing.n_sources <= MOST_SOURCES)
+    for block in np.flatnonzero(small).tolist():
         listed = parsing.block_sources(block)
         children = _children(parsing, listed)
         if children is None:

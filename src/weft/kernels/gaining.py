@@ -23,7 +23,8 @@ def gain_order(
     """
     n = len(rank)
     executed = np.zeros(n, dtype=np.bool_)
-    hidden, missing, shown, end = look_round(parent_ptr, parent, n)
+    looked_at = np.empty(n, dtype=np.int32)  # all parents before it are executed
+    hidden, missing, shown, end = look_round(parent_ptr, parent, looked_at)
     gain = np.zeros(n, dtype=np.int64)  # vertices that wait for this one alone
     heap = np.empty(2 * len(child) + n + 1, dtype=np.int64)
     offered = np.empty(len(child) + n, dtype=np.int32)
@@ -41,7 +42,9 @@ def gain_order(
             size -= 1
         if wanted < 0 or waiting[wanted] == 0:
             break
-        u = missing_parent(parent_ptr, parent, executed, wanted)
+        while executed[parent[looked_at[wanted]]]:
+            looked_at[wanted] += 1
+        u = parent[looked_at[wanted]]
         executed[u] = True
         order[done] = u
         done += 1
@@ -60,16 +63,18 @@ def gain_order(
 
 
 def look_round(
-    parent_ptr: IntArray, parent: IntArray, n: int
+    parent_ptr: IntArray, parent: IntArray, looked_at: IntArray
 ) -> tuple[IntArray, LongArray, IntArray, int]:
     """Per vertex the parents that are neither executed nor ELIGIBLE, and the exclusive or of those
     not executed; then the vertices that became ELIGIBLE, and how many these are.
     """
+    n = len(looked_at)
     hidden = np.zeros(n, dtype=np.int32)
     missing = np.zeros(n, dtype=np.int64)
     shown = np.empty(n, dtype=np.int32)
     end = 0
     for v in range(n):
+        looked_at[v] = parent_ptr[v]
         hidden[v] = parent_ptr[v + 1] - parent_ptr[v]
         for e in range(parent_ptr[v], parent_ptr[v + 1]):
             missing[v] ^= parent[e]
@@ -100,14 +105,6 @@ def cheapness(waiting: IntArray, missing: LongArray, gain: LongArray, c: int) ->
         return int(MOST * SCALE - SCALE // waiting[c])
     gain[missing[c]] += 1
     return int((MOST - min(gain[missing[c]], MOST)) * SCALE)
-
-
-def missing_parent(parent_ptr: IntArray, parent: IntArray, executed: BoolArray, v: int) -> int:
-    """The first parent that is not executed."""
-    e = parent_ptr[v]
-    while executed[parent[e]]:
-        e += 1
-    return int(parent[e])
 
 
 def loss_order(

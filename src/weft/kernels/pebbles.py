@@ -65,6 +65,32 @@ def profile_of(
     return profile
 
 
+def follow(
+    child_ptr: IntArray, child: IntArray, waiting: IntArray, rank: IntArray, by_rank: IntArray
+) -> IntArray:
+    """The order of a play that always executes, of what is ELIGIBLE, the first by rank.
+
+    by_rank[rank[v]] = v; `waiting` is the indegrees, and is used up.
+    """
+    n = len(rank)
+    order = np.empty(n, dtype=np.int32)
+    heap = np.empty(n, dtype=np.int64)
+    size = 0
+    for r in range(n):  # in order of rank, so that this is a heap
+        if waiting[by_rank[r]] == 0:
+            heap[size] = r
+            size += 1
+    for t in range(n):
+        v = by_rank[pop(heap, size)]
+        size -= 1
+        order[t] = v
+        for e in range(child_ptr[v], child_ptr[v + 1]):
+            waiting[child[e]] -= 1
+            if waiting[child[e]] == 0:
+                size = push(heap, size, rank[child[e]])
+    return order
+
+
 def play_batches(
     child_ptr: IntArray, child: IntArray, waiting: IntArray, discipline: int, rank: IntArray,
     by_rank: IntArray, requests: IntArray,
