@@ -9,7 +9,9 @@ from weft.ic.game import (
     Play,
     heuristic_order,
     heuristic_phases,
+    listed_order,
     order_phases,
+    places,
     play,
     request_sizes,
 )
@@ -32,7 +34,9 @@ __all__ = [
     "heuristic_order",
     "heuristic_phases",
     "ico",
+    "listed_order",
     "order_phases",
+    "places",
     "play",
     "request_sizes",
 ]

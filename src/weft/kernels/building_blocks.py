@@ -104,14 +104,12 @@ def strong_components(ptr: IntArray, successor: IntArray) -> tuple[IntArray, int
     low = np.zeros(n, dtype=np.int32)
     component = np.full(n, -1, dtype=np.int32)
     edge = np.zeros(n, dtype=np.int32)
-    path = np.empty(n + 1, dtype=np.int32)
-    pending = np.empty(n + 1, dtype=np.int32)
+    path, pending = np.empty(n + 1, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
     seen, found, waiting = 0, 0, 0
     for root in range(n):
         if number[root] >= 0:
             continue
-        depth = 0
-        path[0] = root
+        depth, path[0] = 0, root
         while depth >= 0:
             v = path[depth]
             if number[v] < 0:  # on the way down

@@ -7,8 +7,8 @@ import numpy as np
 from weft.arrays import BoolArray, IntArray
 from weft.kernels.heap import LongArray, pop, push
 
-SCALE = 1 << 20  # densities as whole numbers
-MOST = 1000  # vertices that one renders ELIGIBLE; more are as good
+SCALE = 1 << 14  # densities as whole numbers
+MOST = 1 << 20  # vertices that one renders ELIGIBLE; more are as good
 
 
 def gain_order(
@@ -48,18 +48,27 @@ def gain_order(
         executed[u] = True
         order[done] = u
         done += 1
-        count = 0
-        for e in range(child_ptr[u], child_ptr[u + 1]):
-            c = child[e]
-            waiting[c] -= 1
-            missing[c] ^= u
-            if waiting[c] == 0:
-                shown[end] = c
-                end += 1
-            elif hidden[c] == 0:
-                offered[count] = c
-                count += 1
+        count, end = lessen(child_ptr, child, u, waiting, hidden, missing, offered, shown, end)
     return order[:done]
+
+
+def lessen(
+    child_ptr: IntArray, child: IntArray, u: int, waiting: IntArray, hidden: IntArray,
+    missing: LongArray, offered: IntArray, shown: IntArray, end: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Execute a vertex; how many children are offered for less now, and where `shown` ends."""
+    count = 0
+    for e in range(child_ptr[u], child_ptr[u + 1]):
+        c = child[e]
+        waiting[c] -= 1
+        missing[c] ^= u
+        if waiting[c] == 0:
+            shown[end] = c
+            end += 1
+        elif hidden[c] == 0:
+            offered[count] = c
+            count += 1
+    return count, end
 
 
 def look_round(
@@ -131,8 +140,7 @@ def loss_order(
         if fresh[u] > 0:
             changed[count] = u
             count += 1
-    size, left = 0, count
-    order = np.empty(left, dtype=np.int32)
+    size, left, order = 0, count, np.empty(count, dtype=np.int32)
     while left > 0:
         for k in range(count):
             u = changed[k]
