@@ -108,3 +108,14 @@ def test_either_speed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("weft.ic.dag.pays", lambda work, compiled=compiled: compiled)
         orders.append([best_order(Dag.from_arcs(d.n, d.tails, d.child)).tolist() for d in made])
     assert orders[0] == orders[1]
+
+
+def test_a_vertex_with_very_many_parents() -> None:
+    """Anything quadratic in the parents of one vertex would not come back."""
+    n = 60_000
+    joins = np.repeat([n, n + 1], n // 2)
+    tails = np.concatenate([np.arange(n), [0, n, n, n + 1]])
+    heads = np.concatenate([joins, [n + 1, n + 1, n + 2, n + 3]])
+    dag = Dag.from_arcs(n + 4, tails, heads)
+    assert ico(dag).failures
+    assert play(dag, best_order(dag)).profile[-1] == 0
