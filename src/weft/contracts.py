@@ -89,6 +89,19 @@ class Policy(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Line:
+    """How ready tasks stand in line, by three numbers for each; the lower ones come first.
+
+    Rank counts most. Those of equal rank go by when they became ready, the first of them or, if
+    `last_come`, the last of them first. Those that one event made ready go by their tie.
+    """
+
+    rank: IntArray
+    tie: IntArray
+    last_come: bool = False
+
+
 @runtime_checkable
 class Order(Protocol):
     """A strategy without a plan: ready tasks go to idle processors in the order of a line.
@@ -99,8 +112,8 @@ class Order(Protocol):
     name: ClassVar[str]
     min_min: ClassVar[bool]
 
-    def line(self, workflow: Workflow) -> IntArray | None:
-        """Each task's place in line; None: first ready, first served."""
+    def line(self, workflow: Workflow) -> Line:
+        """How the tasks stand in line once they are ready."""
         ...
 
 

@@ -14,6 +14,7 @@ Depth = Annotated[int, typer.Option(help="Levels of the full tree.")]
 Arity = Annotated[int, typer.Option(help="Branches of a task.")]
 TreeTasks = Annotated[int, typer.Option(help="This many tasks exactly; 0: the full tree.")]
 Tasks = Annotated[int, typer.Option(help="Number of tasks.")]
+Levels = Annotated[int, typer.Option(help="Levels of the mesh; the widest has as many tasks.")]
 Probability = Annotated[float, typer.Option(help="Of an edge between two tasks.")]
 Predecessors = Annotated[float, typer.Option(help="Of a task, in the mean over all tasks.")]
 Layers = Annotated[int, typer.Option(help="Number of layers; 0: one for every ten tasks.")]
@@ -145,6 +146,45 @@ def in_tree(depth: Depth = 4, arity: Arity = 2, tasks: TreeTasks = 0) -> None:
     """In-tree: shrinks to one task.
 
     Example: `weft generate in_tree --tasks 100 --arity 3 -o reduce.yaml`
+    """
+
+
+@family
+def butterfly(
+    rows: Annotated[int, typer.Option(help="Of butterflies: 2^rows points.")] = 4,
+) -> None:
+    """FFT dag: rows of butterflies alone, without the recursive calls of `fft`.
+
+    Example: `weft generate butterfly --rows 5 -o butterfly.yaml`
+    """
+
+
+@family
+def evolving_mesh(levels: Levels = 10) -> None:
+    """Mesh that grows: every task feeds two of the next level.
+
+    Example: `weft generate evolving_mesh --levels 20 -o mesh.yaml`
+    """
+
+
+@family
+def reduction_mesh(levels: Levels = 10) -> None:
+    """Mesh that shrinks: every task reads two of the level before.
+
+    Example: `weft generate reduction_mesh --levels 20 -o mesh.yaml`
+    """
+
+
+@family
+def composition(
+    blocks: Annotated[
+        str, typer.Option(help="`w`, `m`, `wnm` (W, then N, then M) or `q2`.")
+    ] = "wnm",
+    tasks: Annotated[int, typer.Option(help="Number of tasks, about.")] = 300,
+) -> None:
+    """Random composition of building blocks, with an IC-optimal schedule for sure.
+
+    Example: `weft generate composition --blocks w --tasks 500 --seed 3 -o composed.yaml`
     """
 
 

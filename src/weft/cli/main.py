@@ -30,6 +30,7 @@ COMMANDS = (
     "generate",
     "convert",
     "prioritize",
+    "ic",
     "bench",
 )
 

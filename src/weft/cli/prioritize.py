@@ -41,7 +41,8 @@ def prioritize(
 ) -> None:
     """Write priorities into an HTCondor DAGMan file, so that idle machines find work.
 
-    Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
+    The order is that of `weft ic`: as many jobs as can be are ready to be handed out, at every step
+    if there is an IC-optimal schedule, and else for the most part. It needs no times. Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
     run from the number of jobs that are not done down to 1. They are added at the end; all other
     lines stay as they are, byte for byte. A job inside a splice gets its number in the splice's own
     file, which is written too unless there is an output; included files are never written.
@@ -79,25 +80,10 @@ def _numbers(dag: Dag) -> dict[str, int]:
 
 
 def _order(workflow: Workflow) -> IntArray:
-    """The tasks in the order in which they should be handed out.
+    """The jobs in the order in which they should be handed out."""
+    from weft.ic import Dag, best_order
 
-    To be replaced by `weft.ic.prioritise_order`: this is first ready, first served.
-    """
-    import numpy as np
-
-    from weft.arrays import csr
-
-    _, producers, consumers = workflow.dependencies()
-    pointers, columns = csr(producers, consumers, workflow.n_tasks)
-    ptr, below = pointers.tolist(), columns.tolist()
-    waiting = np.bincount(consumers, minlength=workflow.n_tasks).tolist()
-    order = [task for task in range(workflow.n_tasks) if waiting[task] == 0]
-    for task in order:  # it grows
-        for child in below[ptr[task] : ptr[task + 1]]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                order.append(child)
-    return np.array(order, dtype=np.int32)
+    return best_order(Dag.from_workflow(workflow))
 
 
 def _summary(dag: Dag, written: Written) -> str:

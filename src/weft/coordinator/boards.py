@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import BoolArray, IntArray
+from weft.arrays import BoolArray, frozen
+from weft.contracts import Line
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.kernels.compiled import compiled, pays
@@ -44,14 +45,14 @@ BY_ATTEMPT = {name for name in LOGS if name.startswith("attempt")} | {"worked", 
 
 
 def empty_board(
-    wf: Workflow, pf: Platform, estimates: Estimates, just_in_time: bool, line: IntArray | None,
+    wf: Workflow, pf: Platform, estimates: Estimates, line: Line | None = None,
     min_min: bool = False, reuse: Reuse = Reuse.IN_PLACE,
 ) -> Board:  # fmt: skip
-    """Nothing has happened; the processors that join at 0 are there."""
+    """Nothing has happened; the processors that join at 0 are there. With a line: just in time."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
     # outputs sent to all consumers, a start on every processor, the next alarm
     burst = wf.widest_fan + p + 2
-    if just_in_time:
+    if line is not None:
         fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
         burst += int(fan_in.sum()) if min_min else p * int(fan_in.max(initial=0))
     attempts, transfers = n + burst, len(wf.use_task) + burst
@@ -63,8 +64,8 @@ def empty_board(
         n_tasks=n,
         n_processors=p,
         n_hosts=h,
-        just_in_time=just_in_time,
-        first_come=line is None,
+        just_in_time=line is not None,
+        last_come=line is not None and line.last_come,
         min_min=min_min,
         reuse=int(reuse),
         burst=burst,
@@ -90,7 +91,9 @@ def empty_board(
         latest=np.full(n, np.inf),
         variance=np.full(1, np.inf),
         allowance=np.full(1, np.inf),
-        line=np.full(n, -1, dtype=np.int32) if line is None else line.astype(np.int32),
+        rank=wf.position if line is None else frozen(line.rank, np.int32),
+        tie=wf.position if line is None else frozen(line.tie, np.int32),
+        line=np.full(n, -1, dtype=np.int32),
         unmade=np.zeros(n, dtype=np.int32),
         ready=np.zeros(n + 1, dtype=np.int32),
         **_for_min_min(n, p, h) if min_min else _for_min_min(0, 0, 0),

@@ -11,6 +11,7 @@ from math import isnan
 from weft.errors import WeftError
 from weft.kernels import board as b
 from weft.kernels.board import Board
+from weft.kernels.just_in_time import goes_before
 
 
 class BrokenStateError(WeftError):
@@ -205,7 +206,8 @@ def _check_line(board: Board) -> None:
     ready = board.ready[: board.counts[b.N_READY]].tolist()
     _must(len(ready) == len(set(ready)), "a task stands in line twice")
     for k in range(1, len(ready)):
-        _must(board.line[ready[(k - 1) // 2]] <= board.line[ready[k]], "the line is out of order")
+        behind = goes_before(board, ready[k], ready[(k - 1) // 2])
+        _must(not behind, "the line is out of order")
     for task in range(board.n_tasks):
         free = board.status[task] == b.WAITING and board.on[task] < 0
         producers = [board.item_producer[item] for item in _inputs(board, task)]

@@ -80,9 +80,7 @@ class Coordinator:
             line, min_min = strategy.line(workflow), strategy.min_min
         else:
             self.policy, reuse = strategy, strategy.reuse
-        self.board = empty_board(
-            workflow, platform, estimates, self.policy is None, line, min_min, reuse
-        )
+        self.board = empty_board(workflow, platform, estimates, line, min_min, reuse)
         self.plan: Schedule | None = None
         self.version = 0
         self.asked: Replan | None = None

@@ -33,8 +33,7 @@ def start(board: Board, task: int, p: int) -> None:
     board.attempt[task] = attempt
     board.running[p] = attempt
     board.queue_at[p] += 1
-    if board.first_come:
-        board.line[task] = -1
+    board.line[task] = -1
     command(board, START, attempt)
 
 

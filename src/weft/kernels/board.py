@@ -46,7 +46,7 @@ class Board(NamedTuple):
     n_processors: int
     n_hosts: int
     just_in_time: bool  # else every task has its place in a plan
-    first_come: bool  # just in time: first ready, first served
+    last_come: bool  # just in time: of equal rank, last ready, first served; else the first
     min_min: bool  # just in time: what is ready is mapped at once, by Min-Min
     reuse: int  # which copies may be used
     burst: int  # the most commands that one event can give rise to, but for drops
@@ -74,7 +74,9 @@ class Board(NamedTuple):
     latest: FloatArray  # the watch: a start later than this is first shown to the policy
     variance: FloatArray  # one number: so is what is off its estimate by more than this share
     allowance: FloatArray  # one number: what tasks may cost beyond their estimates
-    line: IntArray  # just in time: the task's place in line
+    rank: IntArray  # just in time: the lower ones first
+    tie: IntArray  # among those of equal rank that became ready at once, the lower ones first
+    line: IntArray  # the turn in which the task became ready, -1: it is not
     unmade: IntArray  # inputs whose producers are not done
     ready: IntArray  # a heap of the ready tasks, first in line first
     # Min-Min: when a mapped task's inputs were expected, and what it works with while it chooses

@@ -13,6 +13,7 @@ from weft.kernels.losses import leave_queue
 def stand_in_line(board: Board) -> None:
     """Count for every waiting task what its producers have yet to make; line up the ready ones."""
     board.counts[N_READY] = 0
+    board.counts[IN_LINE] += 1
     for k in range(board.n_tasks):
         task = board.order[k]
         if board.status[task] != WAITING:
@@ -44,6 +45,7 @@ def can_gather(board: Board, task: int) -> bool:
 
 def producer_done(board: Board, task: int) -> None:
     """A task is done: its consumers lack one thing less each."""
+    board.counts[IN_LINE] += 1
     for o in range(board.out_ptr[task], board.out_ptr[task + 1]):
         item = board.out_item[o]
         for u in range(board.use_ptr[item], board.use_ptr[item + 1]):
@@ -55,16 +57,24 @@ def producer_done(board: Board, task: int) -> None:
 
 
 def get_ready(board: Board, task: int) -> None:
-    """Put a task into the heap of ready ones; first come, a new one stands at the end."""
-    if board.first_come and board.line[task] < 0:
+    """Put a task into the heap of ready ones; one that stood in line before keeps its turn."""
+    if board.line[task] < 0:
         board.line[task] = board.counts[IN_LINE]
-        board.counts[IN_LINE] += 1
     at = board.counts[N_READY]
     board.counts[N_READY] += 1
-    while at > 0 and board.line[board.ready[(at - 1) // 2]] > board.line[task]:
+    while at > 0 and goes_before(board, task, board.ready[(at - 1) // 2]):
         board.ready[at] = board.ready[(at - 1) // 2]
         at = (at - 1) // 2
     board.ready[at] = task
+
+
+def goes_before(board: Board, one: int, other: int) -> bool:
+    """Whether a ready task is handed out before another one."""
+    if board.rank[one] != board.rank[other]:
+        return bool(board.rank[one] < board.rank[other])
+    if board.line[one] != board.line[other]:
+        return bool((board.line[one] < board.line[other]) != board.last_come)
+    return bool(board.tie[one] < board.tie[other])
 
 
 def next_in_line(board: Board) -> int:
@@ -75,9 +85,9 @@ def next_in_line(board: Board) -> int:
     task = board.ready[last]
     at, below = 0, 1
     while below < last:
-        if below + 1 < last and board.line[board.ready[below + 1]] < board.line[board.ready[below]]:
+        if below + 1 < last and goes_before(board, board.ready[below + 1], board.ready[below]):
             below += 1
-        if board.line[task] <= board.line[board.ready[below]]:
+        if not goes_before(board, board.ready[below], task):
             break
         board.ready[at] = board.ready[below]
         at, below = below, 2 * below + 1

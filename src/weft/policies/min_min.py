@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from weft.contracts import Line
 from weft.model import Workflow
+from weft.policies._lines import all_alike
 
 
 @dataclass(frozen=True)
@@ -15,5 +17,6 @@ class MinMin:
     name: ClassVar[str] = "min-min"
     min_min: ClassVar[bool] = True
 
-    def line(self, workflow: Workflow) -> None:
+    def line(self, workflow: Workflow) -> Line:
         """Among equals, first ready, first served."""
+        return Line(all_alike(workflow), workflow.position)

@@ -1,0 +1,137 @@
+"""`weft ic`: whether a workflow has an IC-optimal schedule, and how much that is worth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from weft.experiments.eligibility import Curve
+    from weft.ic import Analysis
+    from weft.model import Workflow
+
+MOST_NAMED = 12  # tasks of the order that are printed
+
+
+def ic(
+    workflow: Annotated[Path, typer.Argument(metavar="WORKFLOW", help="The workflow's file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the eligibility curves: .png or .svg.")
+    ] = None,
+    plays: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Plays of FIFO, LIFO and GREEDY each.")
+    ] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Of their random ties.")] = 0,
+) -> None:
+    """Tell whether an IC-optimal schedule exists: one that always keeps as many tasks ready as can
+    be. It needs no times.
+
+    It is proved, or it is said where the proof fails. The order is what `--strategy ico` goes by,
+    and `weft prioritize`. The area is the sum, over all steps, of the tasks that are ready;
+    normalised, it is how many are ready on average. FIFO, LIFO and GREEDY are averages of seeded
+    plays with random ties.
+
+    Example: `weft ic my.yaml --plot curve.png`
+    """
+    from weft.experiments.eligibility import heuristic_curves
+    from weft.files import printable
+    from weft.formats import load
+    from weft.ic import Dag, analyse
+
+    if plot is not None:
+        from weft.experiments.comparison_plot import check_plot
+
+        check_plot(plot)
+    wf = load(workflow)
+    found = analyse(wf)
+    dag = Dag.from_workflow(wf)
+    curves = [_own(found), *heuristic_curves(dag, plays, seed)]
+    if as_json:
+        print(json.dumps(_document(wf, dag.n_arcs, found, curves, plays, seed), indent=1))
+    else:
+        _show(wf, dag.n_arcs, found, curves, plays)
+    if plot is not None:
+        from weft.experiments.eligibility_plot import write_plot
+
+        write_plot(curves, f"{_short(wf.name)}: {_verdict(found)}", plot)
+        if not as_json:
+            typer.echo(f"wrote {printable(plot)}")
+
+
+def _own(found: Analysis) -> Curve:
+    """The curve of the order that was found."""
+    import numpy as np
+
+    from weft.experiments.eligibility import Curve
+
+    areas = np.array([found.play.normalised_area])
+    return Curve("ico", found.profile.astype(np.float64), areas)
+
+
+def _verdict(found: Analysis) -> str:
+    if found.exists is None:
+        return "not known whether an IC-optimal schedule exists"
+    return f"{'an' if found.exists else 'no'} IC-optimal schedule exists"
+
+
+def _show(wf: Workflow, arcs: int, found: Analysis, curves: list[Curve], plays: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from weft.cli.wording import clean, many
+
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
+    lines = [f"{wf.name}: {many(wf.n_tasks, 'task')}, {many(arcs, 'dependency', 'dependencies')}"]
+    lines += [_verdict(found), f"  {found.reason}", f"order: {_first(wf, found)}"]
+    for line, style in zip(lines, ("", "bold", "", ""), strict=True):
+        console.print(Text(clean(line), style=style))
+    table = Table("", box=None, header_style="dim")
+    table.add_column("normalised area", justify="right")
+    table.add_column("of ico's", justify="right")
+    for curve in curves:
+        spread = f" ±{curve.deviation:,.3g}" if curve.name != "ico" else ""
+        share = f"{curve.area / curves[0].area:.1%}" if curves[0].area > 0 else "-"
+        table.add_row(curve.name, f"{curve.area:,.6g}{spread}", share)
+    console.print(table)
+    console.print(Text(f"fifo, lifo, greedy: mean ± standard deviation of {plays:,} plays", "dim"))
+
+
+def _first(wf: Workflow, found: Analysis) -> str:
+    """The beginning of the order."""
+    names = [wf.task_names[task] for task in found.order[:MOST_NAMED]]
+    more = wf.n_tasks - len(names)
+    return ", ".join(names) + (f" and {more:,} more (--json has all)" if more > 0 else "")
+
+
+def _document(
+    wf: Workflow, arcs: int, found: Analysis, curves: list[Curve], plays: int, seed: int
+) -> dict[str, Any]:
+    return {
+        "workflow": wf.name,
+        "tasks": wf.n_tasks,
+        "arcs": arcs,
+        "ic_optimal": found.ic_optimal,
+        "exists": found.exists,
+        "reason": found.reason,
+        "order": [wf.task_names[task] for task in found.order.tolist()],
+        "profile": found.profile.tolist(),
+        "area": found.area,
+        "normalised_area": found.play.normalised_area,
+        "heuristics": {
+            curve.name: {"normalised_area": curve.area, "deviation": curve.deviation}
+            for curve in curves[1:]
+        },
+        "plays": plays,
+        "seed": seed,
+    }
+
+
+def _short(text: str, longest: int = 40) -> str:
+    clean = "".join(c if c.isprintable() else "\u25a1" for c in text)
+    return clean if len(clean) <= longest else clean[: longest - 1] + "\u2026"
