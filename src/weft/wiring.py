@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from weft import registry
 from weft.contracts import Executor, Order, Planner, Policy
 from weft.coordinator import Coordinator
 from weft.coordinator.purse import Purse
@@ -31,7 +32,16 @@ from weft.model import (
     Workflow,
     affordable,
 )
-from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
+from weft.model.events import (
+    Command,
+    Event,
+    EventKind,
+    Heard,
+    NewEstimates,
+    NewPlan,
+    NewStrategy,
+    Replan,
+)
 from weft.spec import spec_of
 
 
@@ -42,7 +52,7 @@ class StuckError(WeftError):
 class Recorder(Protocol):
     """Where a run's journal is kept: what it hears is on disk before anything is done about it."""
 
-    def heard(self, entry: Event | NewPlan | NewEstimates) -> None:
+    def heard(self, entry: Heard) -> None:
         """The coordinator has heard this."""
         ...
 
@@ -68,8 +78,9 @@ class Progress:
     events: list[Event] | None = None
     lessons: Lessons | None = None  # what a simulated run teaches
     learned: list[NewEstimates] = field(default_factory=list)
+    switched: NewStrategy | None = None  # a run that began just in time: since when it has plans
 
-    def hear(self, entry: Event | NewPlan | NewEstimates) -> list[Command]:
+    def hear(self, entry: Heard) -> list[Command]:
         """Tell the coordinator; the plans that it asks for are made at once."""
         if self.recorder is not None:
             self.recorder.heard(entry)
@@ -78,12 +89,21 @@ class Progress:
         if isinstance(entry, NewEstimates):
             self.learned.append(entry)
         evaluated = len(self.coordinator.evaluations)
-        commands = self.coordinator.handle(entry)
+        commands = self.told(entry)
         if self.recorder is not None:
             for evaluation in self.coordinator.evaluations[evaluated:]:
                 self.recorder.judged(evaluation)
         self.note_plan()
         return self.settled(commands)
+
+    def told(self, entry: Heard) -> list[Command]:
+        """What the coordinator answers; with another strategy comes another planner."""
+        if not isinstance(entry, NewStrategy):
+            return self.coordinator.handle(entry)
+        policy, self.planner = registry.strategy(entry.strategy)
+        assert not isinstance(policy, Order)
+        self.switched = entry
+        return self.coordinator.switch(policy, entry)
 
     def settled(self, commands: list[Command]) -> list[Command]:
         """The commands that are left for the executor."""
@@ -135,7 +155,7 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
             raise
         return cast(Schedule, error.cheapest) if asked.forced else None
     except PlanningError:
-        if coordinator.plan is None:
+        if coordinator.plan is None and not coordinator.board.counts[b.N_ATTEMPTS]:
             raise
         if not asked.forced:
             return None
@@ -261,6 +281,7 @@ def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
         lessons=tuple(progress.learned),
         budget=coordinator.purse.budget,
         over_budget_at=coordinator.purse.over_at,
+        planned_from=progress.switched.time if progress.switched else 0.0,
     )
 
 

@@ -57,6 +57,23 @@ def test_what_is_done_gets_none(tmp_path: Path) -> None:
     assert succeed("prioritize", path) == "priorities of 0 jobs written, 1 job done already\n"
 
 
+def test_the_order_keeps_machines_busy(tmp_path: Path) -> None:
+    """First what most others wait for, and what they wait for together."""
+    path = tmp_path / "my.dag"
+    jobs = "".join(f"JOB {job} {job}.sub\n" for job in ("A", "B", "C", "D", "J", "X", "Y", "Z"))
+    path.write_text(jobs + "PARENT A B CHILD J\nPARENT D CHILD X Y Z\nPARENT C CHILD Z\n")
+    succeed("prioritize", path)
+    found = numbers(path.read_text())
+    first = sorted(found, key=lambda job: -found[job])
+    assert first[:2] == ["D", "C"]
+    assert sorted(first[2:4]) == ["A", "B"]
+    path.write_text(jobs.replace("JOB D D.sub", "JOB D D.sub DONE") + "PARENT A B CHILD J\n")
+    succeed("prioritize", path)
+    found = numbers(path.read_text())
+    assert {found["A"], found["B"]} == {7, 6}
+    assert "D" not in found
+
+
 def test_as_macros(tmp_path: Path) -> None:
     path = tmp_path / "my.dag"
     path.write_text(DIAMOND)

@@ -38,7 +38,7 @@ def test_a_workflow_is_run(folder: Path) -> None:
     assert lines[2:] == [f"more about it: weft report {run}"]
     said = done.stderr.splitlines()
     assert said[0].startswith("planning blind")
-    assert said[1] == f"run {run}: 3 tasks on 2 processors (local:2), strategy fifo"
+    assert said[1] == f"run {run}: 3 tasks on 2 processors (local:2), strategy ico"
     for number, task in enumerate("abc", 1):
         assert sum(f" {number}/3 {task} done on local" in line for line in said) == 1
 
@@ -46,7 +46,7 @@ def test_a_workflow_is_run(folder: Path) -> None:
 def test_a_second_run_is_planned_with_what_the_first_has_taught(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     first = weft("run", "wf.yaml", *ON, cwd=folder)
-    assert "strategy fifo" in first.stderr
+    assert "strategy ico" in first.stderr
     again = weft("run", "wf.yaml", *ON, "--quiet", cwd=folder)
     assert "strategy slack" in again.stderr
     assert "(planned " in again.stdout

@@ -26,7 +26,7 @@ from weft.model import (
     Tolerance,
 )
 from weft.model.check_run import check_run
-from weft.model.events import Command, Event, NewEstimates, NewPlan
+from weft.model.events import Command, Event, Heard
 from weft.policies.always import Always
 from weft.wiring import Progress
 
@@ -71,7 +71,7 @@ class Moving:
 class CheckedProgress(Progress):
     """The state of the run is looked through after whatever is heard."""
 
-    def hear(self, entry: Event | NewPlan | NewEstimates) -> list[Command]:
+    def hear(self, entry: Heard) -> list[Command]:
         commands = super().hear(entry)
         self.coordinator.check_state()
         return commands

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,6 +64,6 @@ def test_compositions_differ_by_seed() -> None:
         ("reduction_mesh", {"levels": 2.5}, "^levels: must be a whole number"),
     ],
 )
-def test_wrong_options(family: str, options: dict[str, object], message: str) -> None:
+def test_wrong_options(family: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         generate(family, **options)

@@ -43,13 +43,13 @@ CHAIN = {
 
 def test_blind_first_and_planned_then(tmp_path: Path) -> None:
     first = go(tmp_path, CHAIN)
-    assert (first.status, first.run.strategy, first.run.plans) == ("finished", "fifo", ())
+    assert (first.status, first.run.strategy, first.run.plans) == ("finished", "ico", ())
     second = go(tmp_path, CHAIN)
     assert (second.status, second.run.strategy) == ("finished", "slack")
     assert (tmp_path / "data" / "b").read_text() == "1\n1\n"
     assert set(second.measured) == {0, 1}
     third = go(tmp_path, CHAIN, use_history=False)
-    assert third.run.strategy == "fifo"
+    assert third.run.strategy == "ico"
 
 
 def test_declared_costs_are_planned_with(tmp_path: Path) -> None:

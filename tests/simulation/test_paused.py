@@ -12,7 +12,7 @@ from weft.model import Estimates, Item, Link, Platform, Processor, Workflow
 from weft.model.events import CancelTask, Command, Event, EventKind, NewPlan, StartTask
 from weft.wiring import answered
 
-SPECS = ["static", "fifo", "min-min", "gtp[period=10]", "gtp/c[period=10]"]
+SPECS = ["static", "fifo", "lifo", "greedy", "ico", "min-min", "gtp[period=10]", "gtp/c[period=10]"]
 
 
 class Held:

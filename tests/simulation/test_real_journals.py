@@ -27,7 +27,7 @@ from weft.live.replay import replay
 from weft.live.session import Silent
 from weft.model import Evaluation, Workflow
 from weft.model.check_run import check_run
-from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
+from weft.model.events import Command, Event, EventKind, Heard, NewPlan, Replan
 
 JOURNALS = Path(__file__).parent / "journals"
 STRATEGIES = ("static", "slack", "spare", "always[planner=heft]", "slack[planner=dls]", "fifo")
@@ -39,7 +39,7 @@ class Plans:
     def __init__(self) -> None:
         self.made: list[dict[str, Any]] = []
 
-    def heard(self, entry: Event | NewPlan | NewEstimates) -> None:
+    def heard(self, entry: Heard) -> None:
         if isinstance(entry, NewPlan):
             self.made.append({**entry_to_dict(entry), "seconds": None})
 

@@ -41,8 +41,10 @@ def prioritize(
 ) -> None:
     """Write priorities into an HTCondor DAGMan file, so that idle machines find work.
 
-    The order is that of `weft ic`: as many jobs as can be are ready to be handed out, at every step
-    if there is an IC-optimal schedule, and else for the most part. It needs no times. Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
+    The order is that of `weft ic`: at every step as many jobs as can be are ready to be handed out,
+    if there is an IC-optimal schedule, and else nearly so. It needs no times.
+
+    Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
     run from the number of jobs that are not done down to 1. They are added at the end; all other
     lines stay as they are, byte for byte. A job inside a splice gets its number in the splice's own
     file, which is written too unless there is an output; included files are never written.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from weft.journal.places import RunHome
     from weft.live.replay import Replayed
     from weft.model import Evaluation, Money, Run
+    from weft.model.events import NewStrategy
 
 NO_CATEGORY = "(no category)"
 
@@ -80,6 +81,8 @@ class Report:
     created: str
     sittings: int
     strategy: str
+    why: str  # it was chosen
+    switched: NewStrategy | None  # a run that began just in time: what it went over to
     on: str
     blind: bool
     tasks: int
@@ -112,6 +115,7 @@ class Report:
         result = {key: value for key, value in vars(self).items() if key not in ("run", "money")}
         for key in ("failures", "times", "categories", "processors"):
             result[key] = [asdict(row) for row in result[key]]
+        result["switched"] = None if self.switched is None else asdict(self.switched)
         result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
         return {**result, **self.run.recovery(), **self._money()}
 
@@ -144,6 +148,8 @@ def report_of(home: RunHome) -> Report:
 
 def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = None) -> Report:
     """The report of a run that was replayed."""
+    from weft.live.switching import why
+
     header, coordinator = replayed.header, replayed.progress.coordinator
     ended = [float(end["time"]) for end in replayed.ends if "time" in end]
     run = closed(replayed.run(), max([coordinator.now, *ended]))
@@ -157,6 +163,8 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         created=header.created,
         sittings=1 + len(replayed.sittings),
         strategy=header.strategy,
+        why=why(header),
+        switched=replayed.progress.switched,
         on=header.options.place,
         blind=header.blind,
         tasks=header.workflow.n_tasks,

@@ -49,7 +49,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ("tasks", ", ".join(counts)),
         ("time", span),
         ("started", moment(r.created)),
-        ("strategy", r.strategy + (", planned blind" if r.blind else "")),
+        ("strategy", strategy_of(r)),
         ("on", f"{r.on}, {many(len(r.processors), 'processor')}, {r.utilisation:.0%} used"),
         ("attempts", attempts),
         ("new plans", plans),
@@ -58,6 +58,15 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     facts += [("cost", cost_of(r))] if r.paid else []
     facts += [("adapted", adapted)] if (adapted := recovery_of(r.run)) else []
     return [*facts, ("kept in", near(Path(r.home)))]
+
+
+def strategy_of(report: Report) -> str:
+    """Which strategy was used, and why; planned blind, if so, and what came after it."""
+    blind = ", planned blind" if report.blind else ""
+    text = f"{report.strategy}{blind} ({report.why})"
+    if (new := report.switched) is not None:
+        text += f", then {new.strategy} from {took(new.time)} on ({new.because})"
+    return text
 
 
 def cost_of(report: Report) -> str:

@@ -47,6 +47,7 @@ from weft.model.events import (
     EventKind,
     NewEstimates,
     NewPlan,
+    NewStrategy,
     Prepare,
     Replan,
 )
@@ -158,6 +159,18 @@ class Coordinator:
         replan = self.consider(late, change)
         commands = taken_off(self.board)
         return commands if replan is None else [*commands, replan]
+
+    def switch(self, policy: Policy, new: NewStrategy) -> list[Command]:
+        """Follow plans from now on; the first one is asked for at once."""
+        if self.policy is not None or not math.isfinite(new.time) or new.time < self.now:
+            raise IllegalEventError(f"no change to {new.strategy} is possible at {new.time:g}")
+        self.board.clock[0] = new.time
+        reuse = int(policy.reuse)
+        self.board = self.board._replace(just_in_time=False, min_min=False, reuse=reuse)
+        self.policy, self._situation = policy, None
+        self.version += 1
+        self.asked = Replan(self.version, new.time, new.because, forced=True)
+        return [*taken_off(self.board), self.asked]
 
     def learn(self, new: NewEstimates) -> None:
         """Reckon with other estimates, and with processors that were not known before."""

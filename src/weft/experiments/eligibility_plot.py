@@ -35,13 +35,14 @@ def write_plot(curves: Sequence[Curve], title: str, path: str | os.PathLike[str]
         figure = Figure(figsize=(8, 4.5), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots()
-        for curve in reversed(curves):  # the first on top
+        for curve in curves:
             colour, dashes = _STYLES[curve.name]
             steps = _steps(len(curve.profile))
             label = f"{curve.name.upper()}, normalised area {curve.area:,.5g}"
+            broad = curve is curves[0]  # so that it is seen under one that equals it
             axes.plot(
-                steps, curve.profile[steps], dashes, color=colour, label=label, drawstyle="default",
-                linewidth=2.0 if curve is curves[0] else 1.3,
+                steps, curve.profile[steps], dashes, color=colour, label=label,
+                linewidth=4.5 if broad else 1.3, alpha=0.45 if broad else 1.0,
             )  # fmt: skip
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
@@ -50,8 +51,7 @@ def write_plot(curves: Sequence[Curve], title: str, path: str | os.PathLike[str]
         axes.set_ylim(bottom=0)
         axes.set_xlabel("tasks executed")
         axes.set_ylabel("tasks eligible")
-        handles, labels = axes.get_legend_handles_labels()
-        axes.legend(handles[::-1], labels[::-1], frameon=False)
+        axes.legend(frameon=False)
         figure.suptitle(title, fontsize=10.5, fontweight="bold")
         content = io.BytesIO()
         metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": "weft"}

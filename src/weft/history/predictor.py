@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import FloatArray, sealed
+from weft.arrays import BoolArray, FloatArray, sealed
 from weft.history.levels import Levels, calibration, find_speeds, log_seconds, measure
 from weft.history.question import Question
 from weft.history.records import History, Table
@@ -47,8 +47,18 @@ class Prediction:
         best = np.bincount(self.source.min(axis=1), minlength=len(Source))
         return {source: int(best[source]) for source in Source}
 
-    def message(self) -> str:
-        """One line for people: what the plan rests on."""
+    def measured(self) -> BoolArray:
+        """Which tasks have a history, here or elsewhere."""
+        known: BoolArray = self.source.max(axis=1, initial=0) <= Source.SCALED
+        return known
+
+    def message(self, in_order: str | None = None) -> str:
+        """One line for people: what the plan rests on, or that tasks are handed out in an order."""
+        if self.blind and in_order is not None:
+            return (
+                "planning blind: no task has a history or a declared cost, so ready tasks are "
+                f"handed out in the order of `{in_order}` until those that are left are known"
+            )
         if self.blind:
             return (
                 "planning blind: no task has a history or a declared cost, so all count alike; "

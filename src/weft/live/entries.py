@@ -15,17 +15,17 @@ from weft.model.events import (
     DropTransfer,
     Event,
     EventKind,
+    Heard,
     NewEstimates,
     NewPlan,
+    NewStrategy,
     SendItem,
     StartTask,
     WakeAt,
 )
 
-Entry = Event | NewPlan | NewEstimates
 
-
-def entry_to_dict(entry: Entry) -> dict[str, Any]:
+def entry_to_dict(entry: Heard) -> dict[str, Any]:
     """What the coordinator has heard."""
     if isinstance(entry, Event):
         return {"t": "event", **entry.to_dict()}
@@ -37,6 +37,8 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
             "platform": platform_to_dict(entry.platform),
             "because": entry.because,
         }
+    if isinstance(entry, NewStrategy):
+        return {"t": "strategy", **vars(entry)}
     plan = entry.schedule
     answer = {
         "t": "plan",
@@ -55,7 +57,7 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
     }
 
 
-def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platform) -> Entry:
+def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platform) -> Heard:
     """The same, read back; the platform is the one known at that time."""
     time = real(content["time"])
     if content["t"] == "event":
@@ -65,6 +67,8 @@ def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platf
         estimates = Estimates(unpack(content["cost"]))
         platform = platform_from_dict(content["platform"])
         return NewEstimates(time, estimates, platform, content["because"])
+    if content["t"] == "strategy":
+        return NewStrategy(time, content["strategy"], content["because"])
     if content["t"] != "plan":
         raise InputError(f"the journal has an entry of an unknown kind: {content['t']!r}")
     if "planner" not in content:

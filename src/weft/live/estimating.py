@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.arrays import BoolArray
 from weft.errors import WeftError
 from weft.history.lessons import differ_much
 from weft.history.predictor import Prediction, categories_of, predict
@@ -43,6 +44,8 @@ class Estimating:
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
         self._estimates: Estimates | None = None
+        self._measured: BoolArray | None = None  # the tasks that have a history
+        self.fresh = False  # whether nobody has asked what is known since that was looked up
         self._observed = self._predicted_at = 0
         self._rested = 0.0
         self._in_ptr = workflow.in_ptr.tolist()
@@ -79,7 +82,12 @@ class Estimating:
             sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
         prediction = predict(self.workflow, platform, names, self.categories, self.history, sizes)
         self._estimates = prediction.estimates
+        self._measured, self.fresh = prediction.measured(), True
         return prediction
+
+    def knows(self, tasks: BoolArray) -> bool:
+        """Whether all of these tasks have a history, as far as was looked."""
+        return self._measured is not None and bool(self._measured[tasks].all())
 
     def estimates(self, platform: Platform, machines: Machines) -> Estimates:
         """The same, of a platform that has grown."""

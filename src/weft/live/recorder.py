@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import WeftError
 from weft.journal.log import Journal
 from weft.journal.plain import plain
-from weft.live.entries import Entry, commands_to_dict, entry_to_dict
+from weft.live.entries import commands_to_dict, entry_to_dict
 from weft.model import Evaluation
-from weft.model.events import Command
+from weft.model.events import Command, Heard
 
 if TYPE_CHECKING:
     from weft.history.records import TaskRecord, TransferRecord
@@ -39,7 +39,7 @@ class JournalRecorder:
         """From now on all is kept there."""
         self._journal = journal
 
-    def heard(self, entry: Entry) -> None:
+    def heard(self, entry: Heard) -> None:
         """Keep it for the next sync."""
         self.pending.append(entry_to_dict(entry))
 

@@ -16,7 +16,7 @@ from weft.model import Run
 from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
 from weft.wiring import Progress, record
 
-HEARD = ("event", "plan", "estimates")
+HEARD = ("event", "plan", "estimates", "strategy")
 CHANGES = (
     EventKind.JOINED,
     EventKind.GONE,
@@ -74,8 +74,9 @@ def replay(contents: Contents, directory: Path) -> Replayed:
             said = []  # what was decided last was never done
             if content.get("over_budget"):
                 coordinator.purse.stops = content["over_budget"] == STOP
-    if planner is not None and coordinator.purse.kept:  # perhaps only since it was gone on with
-        progress.planner = registry.within_budget(planner)
+    # perhaps only since it was gone on with
+    if progress.planner is not None and coordinator.purse.kept:
+        progress.planner = registry.within_budget(progress.planner)
     return replayed
 
 
@@ -87,7 +88,7 @@ def _heard(replayed: Replayed, content: dict[str, Any]) -> list[Command]:
         progress.events.append(entry)
     if isinstance(entry, NewEstimates):
         progress.learned.append(entry)
-    commands = coordinator.handle(entry)
+    commands = progress.told(entry)
     if isinstance(entry, NewPlan):
         progress.planning_seconds += entry.seconds
     progress.note_plan()
@@ -102,6 +103,8 @@ def live_record(progress: Progress, strategy: str, known: int) -> Run:
     """The record of a real run: what happened to the machines is among the events."""
     events = progress.events or []
     changes = [event for event in events if event.kind in CHANGES]
+    if progress.switched is not None:
+        strategy = f"{strategy}, then {progress.switched.strategy}"
     run = record(progress, strategy, changes)
     joins = run.platform.joins.copy()
     for event in reversed(changes):

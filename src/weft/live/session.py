@@ -19,6 +19,7 @@ from weft.live.prices import priced
 from weft.live.recorder import JournalRecorder
 from weft.live.replay import live_record
 from weft.live.spending import Spending
+from weft.live.switching import KNOWN, PLANNED, knows_enough
 from weft.model.events import (
     CancelTask,
     Command,
@@ -26,6 +27,7 @@ from weft.model.events import (
     Event,
     EventKind,
     NewEstimates,
+    NewStrategy,
     Prepare,
 )
 from weft.wiring import Progress, perform, stuck
@@ -228,9 +230,14 @@ class Session:
         """Tell the coordinator what the run has taught so far, if that changes much."""
         platform = self.coordinator.platform
         estimates = self.estimating.revised(platform, self.machines)
-        if estimates is None:
-            return []
-        return self.progress.hear(NewEstimates(self.clock(), estimates, platform))
+        commands = []
+        if estimates is not None:
+            commands = self.progress.hear(NewEstimates(self.clock(), estimates, platform))
+        if knows_enough(self.header, self.coordinator, self.estimating):
+            new = NewStrategy(self.clock(), PLANNED, KNOWN)
+            self.listener.said(f"from now on by plans (`{PLANNED}`): {KNOWN}")
+            commands += self.progress.hear(new)
+        return commands
 
     def _prepare(self) -> None:
         """Tell the machines what comes next, where that has changed."""

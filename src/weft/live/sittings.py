@@ -33,9 +33,9 @@ from weft.live.signals import StopNow, listening
 from weft.live.spending import (
     check_payable,
     check_strategy,
-    chosen_strategy,
     give_budget,
 )
+from weft.live.switching import AUTO, chosen_strategy
 from weft.live.taking_up import take_up, with_added
 from weft.live.workflows import check_same
 from weft.model import Call, Platform, Workflow
@@ -45,7 +45,6 @@ from weft.wiring import Progress
 if TYPE_CHECKING:
     from weft.contracts import Machines
 
-AUTO = "auto"
 REST = 50.0  # at most so small a share of a run is spent on plans because of late starts
 
 
@@ -93,7 +92,7 @@ def start(
         if purse.kept:
             check_payable(platform, prediction.blind)
         strategy = chosen_strategy(options, prediction.blind, purse.kept)
-        listener.said(prediction.message())
+        listener.said(prediction.message(strategy if options.strategy == AUTO else None))
         policy, planner = registry.strategy(strategy, purse.kept)
         header = Header(
             id=home.id,

@@ -11,15 +11,15 @@ import numpy as np
 from weft import registry
 from weft.coordinator import Coordinator, Purse
 from weft.errors import InputError, rounded_up
-from weft.live.options import Options, check_budget
+from weft.live.options import check_budget
 from weft.live.prices import costs_money
+from weft.live.switching import AFFORDING
 from weft.model import Money, Platform
 from weft.model.events import Event, EventKind
 from weft.wiring import Progress
 
 PAUSE = 1.0  # seconds between two looks at the money, for people
 SHARE = 20.0  # times what a look took, before the next
-AFFORDING = "slack"  # what `auto` means with a budget
 FREE = "nothing costs anything here, so a budget means nothing"
 
 
@@ -138,12 +138,3 @@ def budget_event(coordinator: Coordinator, budget: float | None, now: float) -> 
     if budget is None or coordinator.n_done == coordinator.workflow.n_tasks:
         return None
     return Event(EventKind.BUDGET, 0, now, budget)
-
-
-def chosen_strategy(options: Options, blind: bool, budgeted: bool) -> str:
-    """The strategy that is asked for; `auto` depends on what is known, and on a budget."""
-    if options.strategy != "auto":
-        return options.strategy
-    if budgeted:
-        return AFFORDING
-    return "fifo" if blind else "slack"

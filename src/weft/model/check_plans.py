@@ -75,7 +75,9 @@ class Following:
     def _starts(self) -> list[str]:
         """Attempts are where and in what order the plan in force says."""
         f, violations = self.f, list[str]()
-        early = np.flatnonzero(self.plan_of < 0)
+        early = np.flatnonzero(
+            (self.plan_of < 0) & (self.run.attempts.start >= self.run.planned_from)
+        )
         violations += [f"task {f.task(k)} starts before the first plan" for k in early]
         planned = np.flatnonzero(self.plan_of >= 0)
         by_plan = planned[np.argsort(self.plan_of[planned], kind="stable")]

@@ -89,6 +89,15 @@ class NewEstimates:
 
 
 @dataclass(frozen=True)
+class NewStrategy:
+    """A run that began just in time knows enough by now: it follows plans from here on."""
+
+    time: float
+    strategy: str  # its spec string
+    because: str
+
+
+@dataclass(frozen=True)
 class StartTask:
     """Run a task on a processor now."""
 
@@ -154,4 +163,5 @@ class Replan:
     forced: bool = False  # the plan before cannot be followed any more, or there is none
 
 
+Heard = Event | NewPlan | NewEstimates | NewStrategy
 Command = StartTask | SendItem | CancelTask | DropTransfer | WakeAt | Prepare | Replan

@@ -97,6 +97,7 @@ class Run:
     real: bool = False  # on real machines: transfers take what they take
     budget: float = math.inf
     over_budget_at: float = math.nan  # when it was known that the budget would not do
+    planned_from: float = 0.0  # later, if it began just in time and followed plans from then on
 
     @property
     def makespan(self) -> float:

@@ -1,0 +1,59 @@
+"""What `auto` means, and when a run that began blind knows enough to follow plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.coordinator import Coordinator
+from weft.coordinator.boards import waiting
+from weft.kernels import board as b
+from weft.live.header import Header
+from weft.live.options import Options
+
+if TYPE_CHECKING:
+    from weft.live.estimating import Estimating
+
+AUTO = "auto"
+BLIND, PLANNED = "ico", "slack"  # nothing is known of the tasks' times, or something is
+AFFORDING = "slack[planner=loss3]"  # with a budget
+WORTH_IT = 2  # tasks left per processor; with fewer there is little to plan
+KNOWN = "every task that is left has a history now"
+
+
+def chosen_strategy(options: Options, blind: bool, budgeted: bool) -> str:
+    """The strategy that is asked for; `auto` depends on what is known, and on a budget."""
+    if options.strategy != AUTO:
+        return options.strategy
+    if budgeted:
+        return AFFORDING
+    return BLIND if blind else PLANNED
+
+
+def why(header: Header) -> str:
+    """Why a run has set out with its strategy."""
+    if header.options.strategy != AUTO:
+        return "asked for"
+    if header.options.budget is not None:
+        return "there was a budget to keep"
+    if header.blind:
+        return "nothing was known of the times of its tasks"
+    return "something was known of the times of its tasks"
+
+
+def knows_enough(header: Header, coordinator: Coordinator, estimating: Estimating) -> bool:
+    """Whether it is time to plan: all that is left is of a kind that was measured."""
+    if coordinator.policy is not None or not estimating.fresh:
+        return False
+    if header.options.strategy != AUTO:
+        return False
+    estimating.fresh = False
+    board = coordinator.board
+    usable = board.present & (board.leaves > coordinator.now)
+    left = waiting(board)
+    if board.counts[b.HELD_BACK] or not usable.any():
+        return False
+    if np.count_nonzero(left) < WORTH_IT * np.count_nonzero(usable):
+        return False
+    return estimating.knows(left)
