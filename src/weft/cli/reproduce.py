@@ -12,19 +12,22 @@ import typer
 from weft.cli.reproduce_aheft import reproduce_aheft
 from weft.cli.reproduce_budget import reproduce_budget
 from weft.cli.reproduce_gtp import reproduce_gtp
+from weft.cli.reproduce_ic import reproduce_ic
 from weft.cli.reproduce_output import print_table, print_verdicts, progress_bar
 from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from weft.experiments.selective_tables import Tables
 
-PAPERS = ("selective", "aheft", "gtp", "budget")
+PAPERS = ("selective", "aheft", "gtp", "budget", "ic")
 
 
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(help="The paper: `selective`, `aheft`, `gtp` or `budget`.", metavar="PAPER"),
+        typer.Argument(
+            help="The paper: `selective`, `aheft`, `gtp`, `budget` or `ic`.", metavar="PAPER"
+        ),
     ],
     full: Annotated[
         bool, typer.Option("--full", help="As many DAGs as the paper: minutes, or an hour.")
@@ -45,6 +48,10 @@ def reproduce(
         Path | None,
         typer.Option(help="`gtp` with the shapes of the .stg files in this folder.", metavar="DIR"),
     ] = None,
+    workflows: Annotated[
+        Path | None,
+        typer.Option(help="`ic` with the workflows in this folder, too.", metavar="DIR"),
+    ] = None,
     fresh: Annotated[
         bool,
         typer.Option("--fresh", help="Begin anew, not where a call was stopped; not `selective`."),
@@ -60,7 +67,7 @@ def reproduce(
     if paper not in PAPERS:
         raise InputError(unknown_name("paper", paper, PAPERS))
     folder = out or Path("results") / paper
-    _check_options(paper, on, stg, fresh)
+    _check_options(paper, on, stg, workflows, fresh)
     if paper == "aheft":
         reproduce_aheft(full, folder, jobs, seed, on, fresh)
         return
@@ -70,6 +77,9 @@ def reproduce(
     if paper == "budget":
         reproduce_budget(full, folder, jobs, seed, fresh)
         return
+    if paper == "ic":
+        reproduce_ic(full, folder, jobs, seed, workflows, fresh)
+        return
     try:
         _selective(full, folder, jobs, seed)
     except KeyboardInterrupt:
@@ -77,14 +87,18 @@ def reproduce(
         raise typer.Exit(130) from None
 
 
-def _check_options(paper: str, on: str | None, stg: Path | None, fresh: bool) -> None:
+def _check_options(
+    paper: str, on: str | None, stg: Path | None, workflows: Path | None, fresh: bool
+) -> None:
     """Not every paper has every option."""
     if on is not None and paper != "aheft":
         raise InputError("--on is for `aheft` only")
     if stg is not None and paper != "gtp":
         raise InputError("--stg is for `gtp` only")
+    if workflows is not None and paper != "ic":
+        raise InputError("--workflows is for `ic` only")
     if fresh and paper == "selective":
-        raise InputError("--fresh is for `aheft`, `gtp` and `budget` only")
+        raise InputError("--fresh is for all papers but `selective`")
 
 
 def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.arrays import FloatArray
 from weft.experiments.gtp_tables import Figure
-from weft.experiments.ic_cases import FAMILIAR, WORKFLOW, name_of, workflow_files
+from weft.experiments.ic_cases import FAMILIAR, WORKFLOW, workflow_files
 from weft.experiments.ic_fits import Fit, fitted, lower_hull, mean_of, ratio_of
 from weft.experiments.ic_plays import HEURISTICS, ICO, MEANS, Columns
 from weft.experiments.ic_units import AREA, EVERY, OTHERS, PHASES, Settings, units
@@ -78,14 +78,23 @@ class OtherRow:
     schedulers: dict[str, tuple[float, float]]  # normalised area, phases over all request sizes
     behind: int  # dags on which FIFO's mean area is larger
 
-    def flat(self) -> dict[str, float | str]:
-        """As a row of CSV."""
-        found: dict[str, float | str] = {
-            "dag": self.dag, "vertices": self.vertices, "dags": self.dags, "optimal": self.optimal
-        }  # fmt: skip
+    def lines(self) -> Iterator[OtherLine]:
+        """A line for each scheduler."""
         for name, (area, polls) in self.schedulers.items():
-            found |= {f"{name}_area": area, f"{name}_phases": polls}
-        return found
+            yield OtherLine(self.dag, self.vertices, self.dags, self.optimal, name, area, polls)
+
+
+@dataclass(frozen=True)
+class OtherLine:
+    """The same of one scheduler."""
+
+    dag: str
+    vertices: float
+    dags: int
+    optimal: int
+    scheduler: str
+    normalised_area: float
+    phases: float
 
 
 @dataclass
@@ -210,8 +219,3 @@ def _row(
         per_vertex = fitted(v, y / v)
         b = per_vertex.b if per_vertex is not None else float("nan")
         yield FitRow(family, heuristic, through, fit.points, fit.a, fit.b, fit.margin, b)
-
-
-def shown_family(family: str) -> str:
-    """What a family is called in the report."""
-    return name_of(family)

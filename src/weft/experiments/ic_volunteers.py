@@ -101,7 +101,8 @@ def measured(case: Volunteers, folder: str = "", names: tuple[str, ...] = ()) ->
 
 def _spec(name: str, seed: int) -> str:
     """The strategy with random ties, where it has ties to break."""
-    options = {field.name for field in fields(registry.strategy_class(name))}  # type: ignore[arg-type]
+    chosen: Any = registry.strategy_class(name)
+    options = {field.name for field in fields(chosen)}
     return f"{name}[ties={seed}]" if name in HEURISTICS and "ties" in options else name
 
 

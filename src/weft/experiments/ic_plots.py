@@ -1,0 +1,170 @@
+"""Figures 4 to 9 as pictures, and makespans among volunteers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.experiments.ic_cases import COMPOSED, EVOLVING, FAMILIAR, FFT, REDUCTION, name_of
+from weft.experiments.ic_plays import FIFO, GREEDY, HEURISTICS, ICO, LIFO
+from weft.experiments.ic_tables import FITTED, HULL, PhaseRow, Tables
+from weft.experiments.ic_volunteer_tables import RunRow, against, usual, workflows
+from weft.experiments.ic_volunteers import MIN_MIN, STATIC, STRATEGIES, UNKNOWN
+from weft.experiments.plot_panels import figure_of, plain, png_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Colours that stay apart for colour-blind readers; marks and dashes for those who print in grey.
+STYLES: dict[str, dict[str, Any]] = {
+    FIFO: {"color": "#0072b2", "marker": "o", "linestyle": "-"},
+    LIFO: {"color": "#d55e00", "marker": "^", "linestyle": "--"},
+    GREEDY: {"color": "#009e73", "marker": "s", "linestyle": "-."},
+    MIN_MIN: {"color": "#cc79a7", "marker": "d", "linestyle": ":"},
+    STATIC: {"color": "#000000", "marker": "x", "linestyle": ":"},
+}
+THREE = {name.upper(): STYLES[name] for name in HEURISTICS}
+OTHERS = {name: STYLES[name] for name in STRATEGIES if name != ICO}
+
+
+def figure4(measured: Tables) -> bytes:
+    """Differences of areas on familiar dags, with the curves through them, as PNG."""
+    title = "Figure 4: ICO's area less that of a heuristic, by vertices; bars: 95%, curves: a v^b"
+    with figure_of(title, (2, 3), THREE) as (figure, panels):
+        for axes in panels.flat[len(FAMILIAR) :]:
+            axes.set_visible(False)
+        for family, axes in zip(FAMILIAR, panels.flat, strict=False):
+            _areas(axes, measured, family, HULL)
+            for name in HEURISTICS:
+                _curve(axes, measured, family, name, FITTED)
+            _logarithmic(axes)
+            plain(axes, name_of(family))
+        return png_of(figure)
+
+
+def figure7(measured: Tables) -> bytes:
+    """The same on random compositions, with lower hulls: Figures 5, 6 and 7, as PNG."""
+    title = "Figures 5 to 7: ICO's area less that of a heuristic; lines: lower hull, curves: a v^b"
+    with figure_of(title, (2, 2), THREE) as (figure, panels):
+        for family, axes in zip(COMPOSED, panels.flat, strict=True):
+            _areas(axes, measured, family, FITTED)
+            for name in HEURISTICS:
+                axes.plot(*measured.hull(family, name), color=STYLES[name]["color"], linewidth=0.8)
+                _curve(axes, measured, family, name, HULL)
+            _logarithmic(axes)
+            plain(axes, f"compositions of {name_of(family)}")
+        return png_of(figure)
+
+
+def _areas(axes: Axes, measured: Tables, family: str, through: str) -> None:
+    """A mark per dag, faint where a hull is drawn beside them."""
+    faint = 0.35 if through == FITTED else 1.0
+    for name in HEURISTICS:
+        rows = [r for r in measured.areas if (r.family, r.heuristic) == (family, name)]
+        rows = [row for row in rows if row.difference > 0]  # the scale is logarithmic
+        style = {key: STYLES[name][key] for key in ("color", "marker")}
+        at, values = [row.vertices for row in rows], [row.difference for row in rows]
+        axes.plot(at, values, linestyle="none", markersize=3.5, alpha=faint, **style)
+        if through != FITTED:
+            bars = [min(row.margin, 0.99 * row.difference) for row in rows]
+            axes.errorbar(at, values, bars, fmt="none", ecolor=style["color"], elinewidth=0.8)
+
+
+def _curve(axes: Axes, measured: Tables, family: str, name: str, through: str) -> None:
+    fit = measured.fit(family, name, through)
+    v, _ = measured.points(family, name)
+    if fit is not None and fit.a > 0:
+        at = np.geomspace(v.min(), v.max(), 60)
+        style = {key: STYLES[name][key] for key in ("color", "linestyle")}
+        axes.plot(at, fit.a * at**fit.b, linewidth=1.2, **style)
+
+
+def _logarithmic(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log" if axes.lines and axes.dataLim.y1 > 0 else "linear")
+
+
+def figure8(measured: Tables) -> bytes:
+    """Phase ratios on the smallest and the largest of each familiar class, as PNG."""
+    return _ratios(measured.phases, "Figure 8", (REDUCTION, EVOLVING, FFT))
+
+
+def figure9(measured: Tables) -> bytes:
+    """The same on random compositions."""
+    return _ratios(measured.phases, "Figure 9", COMPOSED)
+
+
+def _ratios(rows: Sequence[PhaseRow], which: str, families: Sequence[str]) -> bytes:
+    title = f"{which}: phases of a heuristic over those of ICO, by mean request size; bars: 95%"
+    with figure_of(title, (2, len(families)), THREE) as (figure, panels):
+        for column, family in enumerate(families):
+            some = [row for row in rows if row.family == family]
+            least, most = (pick(some, key=lambda row: row.vertices).dag for pick in (min, max))
+            for dag, axes in zip((least, most), panels[:, column], strict=True):
+                shown = [row for row in some if row.dag == dag]
+                _ratio(axes, shown)
+                plain(axes, f"{name_of(family)}, {shown[0].vertices} vertices")
+        return png_of(figure)
+
+
+def _ratio(axes: Axes, rows: Sequence[PhaseRow]) -> None:
+    axes.axhline(1.0, color="#999999", linewidth=0.8, zorder=1)
+    for name in HEURISTICS:
+        some = [row for row in rows if row.heuristic == name]
+        at, values = [row.mean for row in some], [row.ratio for row in some]
+        axes.plot(at, values, markersize=3.5, linewidth=1.2, **STYLES[name])
+        bars = [row.margin for row in some]
+        axes.errorbar(at, values, bars, fmt="none", ecolor=STYLES[name]["color"], elinewidth=0.8)
+    axes.set_xscale("log", base=2)
+
+
+def volunteers(runs: Sequence[RunRow]) -> bytes:
+    """How much longer than `ico` each strategy takes: by workflow, and what changes it."""
+    title = "Among volunteers: how much longer than `ico` (%); bars: 95%"
+    common = [run for run in runs if run.sweep != ""] + usual(runs)
+    with figure_of(title, (2, 2), OTHERS) as (figure, panels):
+        by_workflow = {name_of(w).split(".")[0][:12]: usual(runs, w) for w in workflows(runs)}
+        _longer(panels[0, 0], by_workflow, runs, "by workflow")
+        for sweep, axes in zip(("error", "churn", "processors"), panels.flat[1:], strict=True):
+            _longer(axes, points(common, sweep), runs, WORDS[sweep])
+        return png_of(figure)
+
+
+WORDS = {
+    "error": "estimates are off by a factor of up to",
+    "churn": "how often a volunteer goes",
+    "processors": "volunteers",
+}
+
+
+def points(runs: Sequence[RunRow], sweep: str) -> dict[str, list[RunRow]]:
+    """The runs of a sweep by its value, and with them the usual ones in the same worlds."""
+    worlds = {(run.workflow, run.world) for run in runs if run.sweep == sweep}
+    some = [r for r in usual(runs) if (r.workflow, r.world) in worlds]
+    some += [run for run in runs if run.sweep == sweep]
+    values = sorted({getattr(run, sweep) for run in some})
+    return {shown_value(v): [r for r in some if getattr(r, sweep) == v] for v in values}
+
+
+def shown_value(value: float) -> str:
+    """A value of a sweep; infinite is an error with which nothing is known."""
+    return "unknown" if value == UNKNOWN else f"{value:g}"
+
+
+def _longer(
+    axes: Axes, groups: dict[str, list[RunRow]], runs: Sequence[RunRow], title: str
+) -> None:
+    axes.axhline(0.0, color="#999999", linewidth=0.8, zorder=1)
+    for shift, name in enumerate(OTHERS):
+        found = [against(group, name, runs) for group in groups.values()]
+        kept = [k for k, figure in enumerate(found) if figure.graphs]
+        at = [k + 0.12 * (shift - 2) for k in kept]
+        values = [found[k].value for k in kept]
+        style = {key: STYLES[name][key] for key in ("color", "marker")}
+        axes.plot(at, values, linestyle="none", markersize=5, **style)
+        bars = [np.nan_to_num(found[k].margin) for k in kept]
+        axes.errorbar(at, values, bars, fmt="none", ecolor=style["color"], elinewidth=0.8)
+    plain(axes, title)
+    axes.set_xticks(range(len(groups)), labels=list(groups))
