@@ -88,9 +88,11 @@ def _show(wf: Workflow, arcs: int, found: Analysis, curves: list[Curve], plays: 
     console = Console(highlight=False)
     console = console if console.is_terminal else Console(highlight=False, width=200)
     lines = [f"{wf.name}: {many(wf.n_tasks, 'task')}, {many(arcs, 'dependency', 'dependencies')}"]
-    lines += [_verdict(found), f"  {found.reason}", f"order: {_first(wf, found)}"]
+    verdict = _verdict(found)
+    why = found.reason.removeprefix(f"{verdict}: ")
+    lines += [verdict, f"  {why}", f"order: {_first(wf, found)}"]
     for line, style in zip(lines, ("", "bold", "", ""), strict=True):
-        console.print(Text(clean(line), style=style))
+        console.print(Text(clean(line), style=style), soft_wrap=not console.is_terminal)
     table = Table("", box=None, header_style="dim")
     table.add_column("normalised area", justify="right")
     table.add_column("of ico's", justify="right")

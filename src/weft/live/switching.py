@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 BLIND, PLANNED = "ico", "slack"  # nothing is known of the tasks' times, or something is
-AFFORDING = "slack[planner=loss3]"  # with a budget
+AFFORDING = "slack"  # with a budget
 WORTH_IT = 2  # tasks left per processor; with fewer there is little to plan
 KNOWN = "every task that is left has a history now"
 

@@ -82,7 +82,8 @@ class Following:
         planned = np.flatnonzero(self.plan_of >= 0)
         by_plan = planned[np.argsort(self.plan_of[planned], kind="stable")]
         numbers, first = np.unique(self.plan_of[by_plan], return_index=True)
-        for n, attempts in zip(numbers, np.split(by_plan, first[1:]), strict=True):
+        parts = np.split(by_plan, first[1:]) if len(planned) else []
+        for n, attempts in zip(numbers, parts, strict=True):
             violations += [
                 f"task {f.task(k)} starts on {f.processor(k)} at {self.run.attempts.start[k]:g}, "
                 f"which the plan of {self.run.plan_times[n]:g} does not say"
