@@ -118,8 +118,11 @@ def test_growth_and_the_ffts_exponent() -> None:
 
 
 def test_fft_and_meshes() -> None:
-    alike = Tables(areas=areas(FFT, lambda name, n: n**2 * (0.4 if name == "lifo" else 0.1)))
+    alike = Tables(areas=areas(FFT, lambda name, n: n**2 * (0.3 if name == "lifo" else 0.1)))
     assert ic_claims.fft_order(alike).holds
+    assert ic_claims.fft_coefficients(alike).holds is False  # 3 times
+    five = Tables(areas=areas(FFT, lambda name, n: n**2 * (0.5 if name == "lifo" else 0.1)))
+    assert ic_claims.fft_coefficients(five).holds
     assert not ic_claims.fft_order(
         Tables(areas=areas(FFT, lambda name, n: n**2 * BEHIND[name]))
     ).holds
@@ -184,7 +187,7 @@ def test_every_size_and_other_dags(measured: Tables) -> None:
 
 
 def run(strategy: str, makespan: float, **changes: object) -> RunRow:
-    usual = RunRow("w", 60, 0, "", 20, 0.2, 10.0, strategy, makespan, 0)
+    usual = RunRow("w", 60, 0, "", 20, 0.2, 10.0, False, strategy, makespan, 0)
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
@@ -226,3 +229,4 @@ def test_report_is_whole(measured: Tables) -> None:
     assert known <= set(STRATEGIES)
     assert "| volunteers | 20 |" in report
     assert "| unknown |" in report
+    assert "| volunteers' speeds are known | yes |" in report

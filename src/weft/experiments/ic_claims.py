@@ -19,6 +19,7 @@ SIMULATORS = {GAME: "step by step", BATCHED: "in batches", VOLUNTEERS: "event by
 PUBLISHED_B = 1.7  # of the FFT, for all three
 PUBLISHED_A = {FIFO: 0.023, LIFO: 0.11, GREEDY: 0.023}
 NEAR = 0.15  # about 1.7
+SAME_RATIO = 0.2
 LEAST_B = 2.0  # of the compositions' hulls
 ALIKE = 5.0  # % of ICO's area: heuristics that are closer perform almost identically
 CONSIDERABLE = 20.0  # % of ICO's area
@@ -37,7 +38,7 @@ def verdicts(measured: Tables) -> list[Verdict]:
 def area_verdicts(measured: Tables) -> list[Verdict]:
     """Section 5.1."""
     found = [grows(measured, family) for family in (FFT, REDUCTION, EVOLVING)]
-    found.append(fft_exponent(measured))
+    found += [fft_exponent(measured), fft_coefficients(measured)]
     found += [fft_order(measured), reduction(measured), evolving(measured)]
     found += [hull_exponents(measured, family) for family in COMPOSED]
     found += [greedy_best(measured, family) for family in COMPOSED]
@@ -67,6 +68,17 @@ def fft_exponent(measured: Tables) -> Verdict:
     )
     claim = f"FFT: the areas differ by a v^b with b about {PUBLISHED_B} for all three"
     return _verdict(claim, holds, listed or "no difference")
+
+
+def fft_coefficients(measured: Tables) -> Verdict:
+    """LIFO's lag on the FFT is as many times FIFO's as the published coefficients say."""
+    published = PUBLISHED_A[LIFO] / PUBLISHED_A[FIFO]
+    (_, fifo), (sizes, lifo) = (measured.points(FFT, name) for name in (FIFO, LIFO))
+    last = int(sizes.argmax())
+    ratio = float(lifo[last] / fifo[last]) if fifo[last] else float("inf")
+    figures = f"{ratio:.1f} on {sizes[last]:.0f} vertices; published {published:.1f}"
+    claim = f"FFT: LIFO lags {published:.1f} times as much as FIFO, within {SAME_RATIO:.0%}"
+    return _verdict(claim, abs(ratio / published - 1) <= SAME_RATIO, figures)
 
 
 def fft_order(measured: Tables) -> Verdict:

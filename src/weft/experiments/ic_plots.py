@@ -124,17 +124,19 @@ def volunteers(runs: Sequence[RunRow]) -> bytes:
     """How much longer than `ico` each strategy takes: by workflow, and what changes it."""
     title = "Among volunteers: how much longer than `ico` (%); bars: 95%"
     common = [run for run in runs if run.sweep != ""] + usual(runs)
-    with figure_of(title, (2, 2), OTHERS) as (figure, panels):
-        by_workflow = {name_of(w).split(".")[0][:12]: usual(runs, w) for w in workflows(runs)}
+    with figure_of(title, (2, 3), OTHERS) as (figure, panels):
+        panels[1, 2].set_visible(False)
+        by_workflow = {name_of(w).split(".")[0][:10]: usual(runs, w) for w in workflows(runs)}
         _longer(panels[0, 0], by_workflow, runs, "by workflow")
-        for sweep, axes in zip(("error", "churn", "processors"), panels.flat[1:], strict=True):
+        for sweep, axes in zip(WORDS, panels.flat[1:5], strict=True):
             _longer(axes, points(common, sweep), runs, WORDS[sweep])
         return png_of(figure)
 
 
 WORDS = {
     "error": "estimates are off by a factor of up to",
-    "churn": "how often a volunteer goes",
+    "seen": "volunteers' speeds are known",
+    "churn": "how often a volunteer goes in a span",
     "processors": "volunteers",
 }
 
@@ -150,6 +152,8 @@ def points(runs: Sequence[RunRow], sweep: str) -> dict[str, list[RunRow]]:
 
 def shown_value(value: float) -> str:
     """A value of a sweep; infinite is an error with which nothing is known."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "unknown" if value == UNKNOWN else f"{value:g}"
 
 

@@ -76,9 +76,16 @@ def report(measured: Tables, how: Circumstances) -> str:
         "## Volunteers",
         _volunteers(measured.runs, how.settings),
         "## How it was measured",
-        HOW.format(churn=CHURN, error=ERROR, slowest=SLOWEST, changes=CHANGES, away=AWAY),
+        _how(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _how() -> str:
+    mean = (1 + SLOWEST) / 2
+    return HOW.format(
+        churn=CHURN, error=ERROR, slowest=SLOWEST, changes=CHANGES, away=AWAY, mean=mean
+    )
 
 
 def _circumstances(how: Circumstances) -> str:

@@ -58,7 +58,7 @@ class Settings:
     random_sizes: tuple[int, ...] = (100, 1000)
     random_dags: int = 4  # of each size and kind
     volunteer_size: int = 12_000  # tasks
-    worlds: int = 5  # of volunteers, per workflow
+    worlds: int = 6  # of volunteers, per workflow
     static_worlds: int = 2  # those of them in which `static` runs, too; half as many in sweeps
     sweep_worlds: int = 2
     processors: int = ic_volunteers.PROCESSORS
@@ -200,16 +200,18 @@ def _worlds(settings: Settings) -> Iterator[tuple[Volunteers, tuple[str, ...], s
         for world in range(settings.worlds):
             yield replace(usual, world=world), _strategies(world < settings.static_worlds), ""
         for world in range(settings.sweep_worlds):
-            known = _strategies(world < settings.static_worlds // 2)
             for case, sweep in _sweeps(replace(usual, world=world)):
+                planned = settings.full or sweep in ("error", "seen")
+                known = _strategies(planned and world < settings.static_worlds // 2)
                 some = tuple(n for n in known if n in ESTIMATING) if sweep == "error" else known
                 yield case, some, sweep
 
 
 def _sweeps(usual: Volunteers) -> Iterator[tuple[Volunteers, str]]:
-    """Better estimates and none at all, calmer and wilder volunteers, and fewer of them."""
+    """Better estimates or none, speeds that are seen, more or less churn, fewer volunteers."""
     for error in (1.0, UNKNOWN):
         yield replace(usual, error=error), "error"
+    yield replace(usual, seen=True), "seen"
     for churn in (0.0, 0.5):
         yield replace(usual, churn=churn), "churn"
     for share in (100, 300):

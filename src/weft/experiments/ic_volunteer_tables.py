@@ -28,14 +28,15 @@ class RunRow:
     processors: int
     churn: float
     error: float
+    seen: bool
     strategy: str
     makespan: float
     lost: int
 
     @property
-    def point(self) -> tuple[str, int, int, float]:
+    def point(self) -> tuple[str, int, int, float, bool]:
         """What two runs in the same world have in common; estimates do not change a world."""
-        return self.workflow, self.world, self.processors, self.churn
+        return self.workflow, self.world, self.processors, self.churn, self.seen
 
 
 def runs_of(settings: Settings, done: Mapping[int, Columns]) -> Iterator[RunRow]:
@@ -50,7 +51,7 @@ def _rows(case: Volunteers, sweep: str, columns: Columns) -> Iterator[RunRow]:
         if f"{name}|makespan" in columns:
             yield RunRow(
                 case.workflow, int(columns["n"][0]), case.world, sweep, case.processors,
-                case.churn, case.error, name, columns[f"{name}|makespan"][0],
+                case.churn, case.error, case.seen, name, columns[f"{name}|makespan"][0],
                 int(columns[f"{name}|lost"][0]),
             )  # fmt: skip
 

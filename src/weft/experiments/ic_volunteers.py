@@ -1,7 +1,8 @@
 """A simulated volunteer platform: machines come, go and vary at random, and nobody knows times.
 
 One server holds all data; 1,000 volunteers fetch tasks from it. What a volunteer had begun is lost
-when it goes. The strategies see estimates that have little to do with the truth.
+when it goes. The strategies see estimates that have little to do with the truth, and do not see how
+fast a volunteer is, unless that is what is varied.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from weft import api, registry
+from weft import api, registry, wiring
 from weft.arrays import FloatArray
+from weft.executors import reality
+from weft.executors.reality import Reality
 from weft.experiments.ic_cases import FFT, Q2, WNM, W, workflow_files
 from weft.experiments.ic_plays import FIFO, GREEDY, HEURISTICS, ICO, LIFO, Columns
 from weft.generators import generate
 from weft.ic import Dag, shapes
 from weft.ic.compositions import compose
 from weft.kernels import compiled
-from weft.model import Item, Platform, Workflow
+from weft.model import Estimates, Item, Platform, Run, Workflow
 from weft.model.platform import Processor
+from weft.model.world import Trace, World
 
 MIN_MIN, STATIC = "min-min", "static"
 STRATEGIES = (ICO, FIFO, LIFO, GREEDY, MIN_MIN, STATIC)
@@ -56,6 +60,7 @@ class Volunteers:
     processors: int = PROCESSORS
     churn: float = CHURN
     error: float = ERROR
+    seen: bool = False  # whether the volunteers' present speeds are known
 
     def rng(self, purpose: int) -> np.random.Generator:
         """A stream for one purpose; it depends on what is drawn, not on what is swept."""
@@ -63,7 +68,7 @@ class Volunteers:
         return np.random.default_rng([self.seed, name, self.size, self.world, purpose])
 
 
-_SHAPE, _DURATIONS, _ESTIMATES, _SPEEDS, _PRESENCE = range(5)
+_SHAPE, _DURATIONS, _ESTIMATES, _SPEEDS, _PRESENCE, _SHARES = range(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +77,21 @@ class Stage:
 
     workflow: Workflow
     platform: Platform
-    world: dict[str, Any]
+    world: World
     span: float  # what the run takes if nobody idles, or if the longest path decides
+    shares: FloatArray | None = None  # of its peak, that a task gets from a volunteer; unseen
+
+    def truth(self) -> Reality:
+        """What really happens."""
+        estimates = Estimates.declared(self.workflow, self.platform)
+        drawn = reality.from_world(self.workflow, self.platform, estimates, self.world)
+        return drawn if self.shares is None else Reality(drawn.work / self.shares, drawn.changes)
+
+    def run(self, spec: str, truth: Reality) -> Run:
+        """One strategy in this world."""
+        policy, planner = registry.strategy(spec)
+        estimates = Estimates.declared(self.workflow, self.platform)
+        return wiring.simulate(self.workflow, self.platform, estimates, policy, planner, truth)
 
 
 def real_names(folder: str) -> list[str]:
@@ -92,8 +110,9 @@ def measured(case: Volunteers, folder: str = "", names: tuple[str, ...] = ()) ->
     """The makespan of every strategy in the same world, in spans; and what was lost."""
     stage = stage_of(case, folder)
     found: Columns = {"n": [float(stage.workflow.n_tasks)], "span": [stage.span]}
+    truth = stage.truth()
     for name in names or available():
-        run = api.simulate(stage.workflow, stage.platform, _spec(name, case.world), stage.world)
+        run = stage.run(_spec(name, case.world), truth)
         found[f"{name}|makespan"] = [run.makespan / stage.span]
         found[f"{name}|lost"] = [float(len(run.attempts.task) - run.workflow.n_tasks)]
     return found
@@ -116,12 +135,14 @@ def stage_of(case: Volunteers, folder: str = "") -> Stage:
     least = max(_path(workflow, actual), float(actual.sum()) / case.processors)
     span = least * 2 / (1 + SLOWEST)
     platform, absences = _presence(case, span)
-    world = {
-        "durations": dict(zip(workflow.task_names, factors.tolist(), strict=True)),
-        "availability": _speeds(case, span),
-        "failures": absences,
-    }
-    return Stage(replace(workflow, base_cost=estimates), platform, world, span)
+    world = World(
+        durations=dict(zip(workflow.task_names, factors.tolist(), strict=True)),
+        availability=_speeds(case, span) if case.seen else {},
+        failures=absences,
+    )
+    shape = workflow.n_tasks, case.processors
+    shares = None if case.seen else case.rng(_SHARES).uniform(SLOWEST, 1.0, shape)
+    return Stage(replace(workflow, base_cost=estimates), platform, world, span, shares)
 
 
 def _workflow(case: Volunteers, folder: str) -> tuple[Workflow, FloatArray]:
@@ -171,17 +192,17 @@ def _path(workflow: Workflow, actual: FloatArray) -> float:
     return float(ends.max())
 
 
-def _speeds(case: Volunteers, span: float) -> dict[str, list[list[float]]]:
+def _speeds(case: Volunteers, span: float) -> dict[str, Trace]:
     """A volunteer's speed from time to time: uniform between SLOWEST and 1."""
-    rng, traces = case.rng(_SPEEDS), {}
+    rng, traces = case.rng(_SPEEDS), dict[str, Trace]()
     for p in range(case.processors):
         times = _moments(rng, CHANGES / span, HORIZON * span)
         values = rng.uniform(SLOWEST, 1.0, len(times) + 1).tolist()
-        traces[f"p{p}"] = [[t, v] for t, v in zip([0.0, *times], values, strict=True)]
+        traces[f"p{p}"] = tuple(zip([0.0, *times], values, strict=True))
     return traces
 
 
-def _presence(case: Volunteers, span: float) -> tuple[Platform, dict[str, list[float]]]:
+def _presence(case: Volunteers, span: float) -> tuple[Platform, dict[str, tuple[float, ...]]]:
     """Who joins later, and when volunteers go and are back; all are back in the end."""
     rng, processors, absences = case.rng(_PRESENCE), [], {}
     for p in range(case.processors):
@@ -195,7 +216,7 @@ def _presence(case: Volunteers, span: float) -> tuple[Platform, dict[str, list[f
             now = gone + AWAY * span * next(draws, 1.0)
             times += [gone, now]
         if times:
-            absences[f"p{p}"] = times
+            absences[f"p{p}"] = tuple(times)
     return Platform.build(processors), absences
 
 
