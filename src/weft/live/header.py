@@ -16,7 +16,7 @@ from weft.model import Estimates, Platform, Workflow
 from weft.version import __version__
 
 VERSION = 1
-RULES = 4  # a journal is replayed by the rules that it was written under
+RULES = 4  # a journal is replayed by the rules, and the orders of `ico`, that it was written under
 
 
 @dataclass(frozen=True)
