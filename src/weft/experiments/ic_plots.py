@@ -83,6 +83,11 @@ def _curve(axes: Axes, measured: Tables, family: str, name: str, through: str) -
 
 def _logarithmic(axes: Axes) -> None:
     axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    decades = (10.0, 100.0, 1000.0, 10_000.0)
+    ticks = [k * d for d in decades for k in (1, 2, 5) if low <= k * d <= high]
+    axes.set_xticks(ticks, labels=[f"{tick:.0f}" for tick in ticks])
+    axes.set_xticks([], minor=True)
     axes.set_yscale("log" if axes.lines and axes.dataLim.y1 > 0 else "linear")
 
 
