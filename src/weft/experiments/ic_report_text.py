@@ -41,5 +41,5 @@ HOW = """\
   log-uniform in 1/{error:g} .. {error:g}; "unknown": all tasks look alike. `static` plans by HEFT,
   and anew for what is lost; it takes so long that it runs in fewer worlds (in a sample, not in all
   sweeps), and is compared in those alone. Where speeds are known, they change {changes:g} times
-  in a span instead, and all strategies see the present ones: the fastest idle volunteer gets the next
-  task, and `min-min` may wait for a fast one."""
+  in a span instead, and all strategies see the present ones: the fastest idle volunteer gets the
+  next task, and `min-min` may wait for a fast one."""
