@@ -13,7 +13,7 @@ from weft.coordinator import Coordinator, Purse
 from weft.errors import InputError, rounded_up
 from weft.live.options import check_budget
 from weft.live.prices import costs_money
-from weft.live.switching import AFFORDING
+from weft.live.switching import PLANNED
 from weft.model import Money, Platform
 from weft.model.events import Event, EventKind
 from weft.wiring import Progress
@@ -118,7 +118,7 @@ def give_budget(progress: Progress, run: str, budget: float | None, then: str | 
     if coordinator.policy is None or progress.planner is None:
         raise InputError(
             f"run {run} makes no plan, so it cannot keep a budget: begin a new one with "
-            f"`--strategy '{AFFORDING}'`"
+            f"`--strategy '{PLANNED}'`"
         )
     if not costs_money(coordinator.platform):
         raise InputError(f"{FREE}: prices are given when a run begins, with `--price`")

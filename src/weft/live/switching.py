@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 BLIND, PLANNED = "ico", "slack"  # nothing is known of the tasks' times, or something is
-AFFORDING = "slack"  # with a budget
 WORTH_IT = 2  # tasks left per processor; with fewer there is little to plan
 KNOWN = "every task that is left has a history now"
 
@@ -26,9 +25,7 @@ def chosen_strategy(options: Options, blind: bool, budgeted: bool) -> str:
     """The strategy that is asked for; `auto` depends on what is known, and on a budget."""
     if options.strategy != AUTO:
         return options.strategy
-    if budgeted:
-        return AFFORDING
-    return BLIND if blind else PLANNED
+    return BLIND if blind and not budgeted else PLANNED
 
 
 def why(header: Header) -> str:
