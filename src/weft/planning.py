@@ -193,7 +193,7 @@ class Planning:
         """Call a kernel on the problem: compiled where that pays, else as plain Python."""
         if work is None:
             work = (len(self.problem.in_item) + self.n_movable) * self.problem.n_processors
-        if pays(work):
+        if pays(work, kernel):
             return compiled(kernel)(problem or self.problem, *arguments)
         plain = self._plain if problem is None else _on_lists(problem)
         return kernel(plain, *(_listed(a) for a in arguments))

@@ -26,7 +26,7 @@ def slack_and_spare(
     following[queue[:-1]] = queue[1:]
     ends = pointers[1:]
     following[queue[ends[ends > pointers[:-1]] - 1]] = -1  # nothing follows the last of a row
-    kernel = compiled(spare_times) if pays(4 * len(wf.use_task)) else spare_times
+    kernel = compiled(spare_times) if pays(4 * len(wf.use_task), spare_times) else spare_times
     return kernel(
         schedule.in_time,
         following,

@@ -208,7 +208,7 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
         executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
         world = executor.world
         steps = 20 * board.n_tasks + len(world.change_time) * len(board.transfer_item)
-        loop = compiled(drive) if pays(steps) else drive
+        loop = compiled(drive) if pays(steps, drive) else drive
         why, late, kind, which = loop(board, world)
         if why == b.NOTHING:
             if not coordinator.done and not coordinator.halted:

@@ -9,5 +9,5 @@ import pytest
 def speed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Kernels as plain Python, or compiled."""
     wanted: str = request.param
-    monkeypatch.setattr("weft.ic.dag.pays", lambda work: wanted == "compiled")
+    monkeypatch.setattr("weft.ic.dag.pays", lambda work, kernel: wanted == "compiled")
     return wanted

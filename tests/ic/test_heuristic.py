@@ -105,7 +105,7 @@ def test_either_speed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [layered(rng, 150, 5, 3) for _ in range(8)]
     orders = []
     for compiled in (False, True):
-        monkeypatch.setattr("weft.ic.dag.pays", lambda work, compiled=compiled: compiled)
+        monkeypatch.setattr("weft.ic.dag.pays", lambda work, kernel, compiled=compiled: compiled)
         orders.append([best_order(Dag.from_arcs(d.n, d.tails, d.child)).tolist() for d in made])
     assert orders[0] == orders[1]
 

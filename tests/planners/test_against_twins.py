@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,8 @@ from twins.ranks import rank_d, rank_u
 from twins.situations import random_situation, situations
 from weft import registry
 from weft.kernels import compiled
-from weft.kernels.ranks import downward_rank
+from weft.kernels.placement import twice_as_long
+from weft.kernels.ranks import downward_rank, upward_rank
 from weft.model import Situation, check_schedule
 from weft.planning import Planning
 
@@ -22,7 +25,7 @@ SLOW = {"gain1", "gain2", "gain3"}  # twins that rebuild a schedule for every si
 def speed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Kernels as plain Python, or compiled."""
     wanted: str = request.param
-    monkeypatch.setattr("weft.planning.pays", lambda work: wanted == "compiled")
+    monkeypatch.setattr("weft.planning.pays", lambda work, kernel: wanted == "compiled")
     return wanted
 
 
@@ -75,13 +78,29 @@ def test_ranks_same_as_twins(speed: str) -> None:
             assert down[task] == pytest.approx(rank, rel=1e-9)
 
 
+@pytest.mark.parametrize(("known", "calls"), [(True, 2), (False, 2 * compiled.ANEW)])
 def test_small_work_runs_plain_until_compiling_would_have_paid(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, known: bool, calls: int
 ) -> None:
     monkeypatch.setattr(compiled, "_compiled", {})
     monkeypatch.setattr(compiled, "_plain_work", 0)
+    monkeypatch.setattr(compiled, "_at_hand", {upward_rank: known})
     half = compiled.WORTH_COMPILING // 2
-    assert [compiled.pays(half), compiled.pays(half), compiled.pays(half)] == [False, False, True]
+    paid = [compiled.pays(half, upward_rank) for _ in range(calls + 1)]
+    assert paid == [False] * calls + [True]
+
+
+def test_a_kernel_can_be_loaded_once_it_was_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Numba's own names for its files: if they change, all is compiled anew and this fails."""
+    monkeypatch.setattr(compiled, "_compiled", {})
+    monkeypatch.setattr(compiled, "_at_hand", {})
+    monkeypatch.setattr(compiled, "_cache_directory", lambda: tmp_path)
+    assert not compiled._can_be_loaded(twice_as_long)
+    compiled.compiled(twice_as_long)(np.ones(3))
+    monkeypatch.setattr(compiled, "_at_hand", {})
+    assert compiled._can_be_loaded(twice_as_long)
 
 
 def test_without_numba_s_private_option_kernels_compile_all_the_same(
@@ -89,5 +108,5 @@ def test_without_numba_s_private_option_kernels_compile_all_the_same(
 ) -> None:
     monkeypatch.setattr(compiled, "_compiled", {})
     monkeypatch.setattr(compiled, "_can_skip_counting", lambda: False)
-    monkeypatch.setattr("weft.planning.pays", lambda work: True)
+    monkeypatch.setattr("weft.planning.pays", lambda work, kernel: True)
     _compare("heft", random_situation(np.random.default_rng(1), exact=True), exact=True)

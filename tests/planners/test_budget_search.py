@@ -168,7 +168,7 @@ def test_plain_and_compiled_find_the_same(monkeypatch: pytest.MonkeyPatch, spec:
         limit = budget if "budget" in spec else first.makespan * 1.25
         plans = []
         for compiled in (False, True):
-            monkeypatch.setattr("weft.planning.pays", lambda work, now=compiled: now)
+            monkeypatch.setattr("weft.planning.pays", lambda work, kernel, now=compiled: now)
             plan = planned(spec.format(repr(limit)), situation)
             plans.append((plan.processor.tolist(), plan.finish.tolist()))
         assert plans[0] == plans[1]

@@ -53,7 +53,7 @@ def compare(situation: Situation, freedom: Freedom, exact: bool) -> Schedule:
 def test_same_as_twin(
     monkeypatch: pytest.MonkeyPatch, exact: bool, freedom: Freedom, compiled: bool
 ) -> None:
-    monkeypatch.setattr("weft.planning.pays", lambda work: compiled)
+    monkeypatch.setattr("weft.planning.pays", lambda work, kernel: compiled)
     seen: Counter[str] = Counter()
     for seed in range(300 if compiled else 100):
         rng = np.random.default_rng(seed)

@@ -171,7 +171,7 @@ def set_speed(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
     """Run all kernels plain, or all compiled: plain ones cannot write out of bounds unnoticed."""
     registry_names = registry.strategy_names(), registry.planner_names()
     assert all(registry_names)
-    decide: Callable[[int], bool] = lambda work: compiled  # noqa: E731
+    decide: Callable[..., bool] = lambda work, kernel: compiled  # noqa: E731
     for name, module in list(sys.modules.items()):
         if name.startswith("weft.") and name != "weft.kernels.compiled" and hasattr(module, "pays"):
             monkeypatch.setattr(module, "pays", decide)

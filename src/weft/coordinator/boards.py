@@ -252,4 +252,4 @@ def _transfers(board: Board) -> Transfers:
 
 def call(kernel: Any, board: Board, *arguments: Any) -> Any:
     """Call a rule or a reading of the board, compiled once that pays."""
-    return (compiled(kernel) if pays(200) else kernel)(board, *arguments)
+    return (compiled(kernel) if pays(200, kernel) else kernel)(board, *arguments)

@@ -157,7 +157,7 @@ class SimulatedExecutor:
         return self.reality.changes[: int(self.world.counts[NEXT_CHANGE])]
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:
-        return (compiled(kernel) if pays(50) else kernel)(self.world, *arguments)
+        return (compiled(kernel) if pays(50, kernel) else kernel)(self.world, *arguments)
 
 
 def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> World:

@@ -93,7 +93,7 @@ class Dag:
 
 def run(kernel: Callable[..., Result], work: int, *arguments: Any) -> Result:
     """Call a kernel: compiled where its number of steps pays for that, else as plain Python."""
-    if pays(work):
+    if pays(work, kernel):
         return compiled(kernel)(*arguments)
     # plain Python reads lists faster than arrays
     return kernel(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments))

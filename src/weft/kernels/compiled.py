@@ -1,7 +1,9 @@
 """Kernels at two speeds: the same source as plain Python, and compiled by Numba where it pays.
 
 Importing Numba and loading a compiled kernel takes about a second, so small one-shot plans run
-the plain source. Once the plain work done in this process would have paid for it, we compile.
+the plain source. Once the plain work done in this process would have paid for it, we compile. A
+kernel that no process of this machine has compiled before takes ten seconds and more, so it is
+rarely worth it for a plan that is over in two: such work goes on in plain Python for longer.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -16,6 +19,7 @@ from typing import Any, TypeVar, cast
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 WORTH_COMPILING = 3_000_000  # steps of a plain inner loop, roughly the second that Numba takes
+ANEW = 10  # times that, if it must compile and not only load
 
 # A function that uses one of these names makes arrays or lists; the others only work on them.
 MAKES_ARRAYS = frozenset(
@@ -23,13 +27,17 @@ MAKES_ARRAYS = frozenset(
 )
 
 _compiled: dict[FunctionType, Any] = {}
+_at_hand: dict[Callable[..., Any], bool] = {}
 _plain_work = 0
 
 
-def pays(work: int) -> bool:
-    """Whether a call with so many inner steps should run compiled."""
+def pays(work: int, kernel: Callable[..., Any]) -> bool:
+    """Whether a call of a kernel with so many inner steps should run compiled."""
     global _plain_work
-    if _compiled or _plain_work + work > WORTH_COMPILING:
+    if kernel in _compiled or _plain_work + work > ANEW * WORTH_COMPILING:
+        return True
+    loading_pays = _compiled or _plain_work + work > WORTH_COMPILING
+    if loading_pays and _can_be_loaded(kernel):
         return True
     _plain_work += work
     return False
@@ -86,6 +94,15 @@ def _can_skip_counting() -> bool:
     return hasattr(cpu_target.options, "_nrt")
 
 
+def _can_be_loaded(kernel: Callable[..., Any]) -> bool:
+    """Whether a kernel was compiled on this machine before."""
+    if kernel not in _at_hand:
+        name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__qualname__}-*.nbi"
+        _at_hand[kernel] = next(_cache_directory().glob(f"*/{name}"), None) is not None
+    return _at_hand[kernel]
+
+
+@cache
 def _cache_directory() -> Path:
     """Keyed by the kernels' source: Numba alone does not notice a change in a callee's file."""
     here = Path(__file__).parent

@@ -179,5 +179,6 @@ def fill_gap(
 def twice_as_long(values: FloatArray) -> FloatArray:
     """A copy with as much room again."""
     longer = np.empty(2 * len(values))
-    longer[: len(values)] = values
+    for k in range(len(values)):  # a slice takes Numba seconds: it can fail, with a message
+        longer[k] = values[k]
     return longer

@@ -1,0 +1,47 @@
+"""A run whose budget will not do is killed at random moments: it goes on, and knows its money."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from chaos.runs import (
+    Place,
+    check_nothing_repeated,
+    drive_and_kill,
+    moments,
+    rebuilt,
+    repetitions,
+    sums,
+    until,
+    write,
+)
+from weft.model.events import EventKind
+
+N = 60
+PRICES = ("--price", "1", "--price", "local-2=2")
+
+
+@pytest.mark.parametrize("seed", repetitions(few=1, share=0.1))
+def test_commands(place: Place, seed: int) -> None:
+    work = sums(N, seed, extra="sleep 0.03; ")  # three times what is declared
+    file = write(place, work)
+
+    def sit() -> subprocess.Popen[str]:
+        if place.home() is None:
+            return place.weft("run", file, "--on", "local:2", *PRICES, "--budget", "1.2")
+        return place.weft("resume", "last")
+
+    snapshots = drive_and_kill(place, sit, moments(seed, 3, N))
+    assert snapshots, "it was over before it could be killed"
+    work.check(place)
+    check_nothing_repeated(place, snapshots)
+    replayed = rebuilt(place)
+    run = replayed.run()
+    told = [e.value for e in run.events or () if e.kind == EventKind.BUDGET]
+    assert told == [1.2] * len(replayed.sittings)
+    assert run.cost > 0.03 * N  # all that was done, in every sitting
+    assert (run.budget, run.within_budget) == (1.2, False)
+    assert run.over_budget_at < run.makespan
+    until(lambda: not place.processes(), "the end of all processes of the run", 10)
