@@ -20,6 +20,7 @@ from weft.experiments import aheft, aheft_claims, aheft_report
 from weft.experiments.aheft import SAMPLE, units
 from weft.experiments.aheft_cases import BLAST, KINDS, RANDOM, WIEN2K
 from weft.experiments.aheft_tables import ALL, EVENTS, LETTER, PUBLISHED, Row, Tables, tables
+from weft.experiments.units import Circumstances
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +190,7 @@ def test_command_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_full_and_sittings_in_the_report(measured: Tables) -> None:
-    how = aheft_report.Circumstances("weft", aheft.PAPER, "2 processes", 3000.0, 5900.0, 3)
+    how = Circumstances("weft", aheft.PAPER, "2 processes", 3000.0, 5900.0, 3)
     report = aheft_report.report(measured, how)
     assert "in 3 sittings" in report
     assert "10 at random, 1 of each application" in report

@@ -15,6 +15,7 @@ from weft.experiments.budget_plans import BEST, VARIANTS, Columns, careful
 from weft.experiments.budget_run_tables import CHEAPEST_WAY, held, run_rows, run_verdicts
 from weft.experiments.budget_runs import FIRST, PLANS, RUN, WAYS, Way
 from weft.experiments.budget_tables import EVERY, INDEPENDENT, Tables, mean_of, tables
+from weft.experiments.units import Circumstances
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +203,7 @@ def test_every_claim_has_figures(measured: Tables) -> None:
 
 
 def test_report_is_whole(measured: Tables) -> None:
-    how = budget_report.Circumstances("weft reproduce budget", TINY, "2 processes", 30.0, 59.0, 3)
+    how = Circumstances("weft reproduce budget", TINY, "2 processes", 30.0, 59.0, 3)
     report = budget_report.report(measured, how)
     assert "in 3 sittings" in report
     assert "{" not in report

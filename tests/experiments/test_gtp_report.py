@@ -20,6 +20,7 @@ from weft.experiments import gtp, gtp_claims, gtp_report
 from weft.experiments.gtp import CALM, FAILURE, SAMPLE, units
 from weft.experiments.gtp_runs import DLS, GTP, GTPC, GTPCR, GTPR, HEFT
 from weft.experiments.gtp_tables import NSL, OVERHEAD, PUBLISHED, Key, Tables, tables
+from weft.experiments.units import Circumstances
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +236,7 @@ def test_shapes_from_files_have_no_density(tmp_path: Path) -> None:
         (tmp_path / f"{k}.stg").write_text("3\n0 3 0\n1 4 1 0\n2 6 1 0\n")
     settings = replace(SAMPLE, stg=str(tmp_path), main=2, grid=2, sweeps=2)
     found = tables(settings, all_made_up(settings))
-    how = gtp_report.Circumstances("weft", settings, "2 processes", 30.0, 59.0, 3)
+    how = Circumstances("weft", settings, "2 processes", 30.0, 59.0, 3)
     report = gtp_report.report(found, how)
     assert "in 3 sittings" in report
     assert "Shapes from" in report

@@ -18,6 +18,7 @@ from weft.experiments.ic_units import AREA, units
 from weft.experiments.ic_volunteer_claims import volunteer_verdicts
 from weft.experiments.ic_volunteer_tables import RunRow, against, winners
 from weft.experiments.ic_volunteers import STATIC, STRATEGIES, UNKNOWN
+from weft.experiments.units import Circumstances
 
 BEHIND = {"fifo": 0.3, "lifo": 0.4, "greedy": 0.1}
 
@@ -219,7 +220,7 @@ def test_every_claim_has_figures(measured: Tables) -> None:
 
 
 def test_report_is_whole(measured: Tables) -> None:
-    how = ic_report.Circumstances("weft reproduce ic", TINY, "2 processes", 30.0, 59.0, 3)
+    how = Circumstances("weft reproduce ic", TINY, "2 processes", 30.0, 59.0, 3)
     report = ic_report.report(measured, how)
     assert "in 3 sittings" in report
     assert "{" not in report

@@ -13,7 +13,13 @@ from weft.cli.reproduce_aheft import reproduce_aheft
 from weft.cli.reproduce_budget import reproduce_budget
 from weft.cli.reproduce_gtp import reproduce_gtp
 from weft.cli.reproduce_ic import reproduce_ic
-from weft.cli.reproduce_output import print_table, print_verdicts, progress_bar
+from weft.cli.reproduce_output import (
+    command_of,
+    print_table,
+    print_verdicts,
+    print_written,
+    progress_bar,
+)
 from weft.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -121,7 +127,7 @@ def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:
         outcomes = selective.run_all(selective.jobs(sizes, seed), processes, progress)
     measured = selective_tables.tables(outcomes)
     how = selective_report.Circumstances(
-        command=_command(full, seed),
+        command=command_of("selective", full, seed),
         sizes=sizes,
         seed=seed,
         processes=processes,
@@ -129,12 +135,7 @@ def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:
     )
     written = selective_report.write(out, measured, how)
     _show(measured, how.seconds)
-    print(f"\nwrote {', '.join(path.name for path in written)} to {out}")
-
-
-def _command(full: bool, seed: int) -> str:
-    options = (" --full" if full else "") + (f" --seed {seed}" if seed else "")
-    return f"weft reproduce selective{options}"
+    print_written(written, out)
 
 
 def _show(measured: Tables, seconds: float) -> None:

@@ -7,65 +7,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.cli.reproduce_output import (
-    going_on,
+    all_units,
+    command_of,
     print_table,
     print_verdicts,
-    progress_bar,
-    resumable,
+    print_written,
 )
 
 if TYPE_CHECKING:
-    from weft.experiments.aheft import Settings
     from weft.experiments.aheft_tables import Tables
-    from weft.experiments.checkpoint import Checkpoint
-
-CHECKPOINT = "units.log"
 
 
 def reproduce_aheft(
     full: bool, out: Path, jobs: int | None, seed: int, on: str | None, fresh: bool
 ) -> None:
     """Run what is not done yet, then write everything."""
-    from weft.experiments import aheft, aheft_work, report_files, workers
-    from weft.experiments.checkpoint import Checkpoint
+    from weft.experiments import aheft, aheft_report, aheft_tables, aheft_work, workers
+    from weft.experiments.units import circumstances
 
     settings = replace(aheft.PAPER if full else aheft.SAMPLE, seed=seed)
     processes = jobs or workers.cores()
-    command = _command(full, seed)
     aheft_work.check_place(on)
-    report_files.prepare(out)
-    checkpoint = Checkpoint.open(out / CHECKPOINT, settings.described(), fresh)
-    of = len(aheft.units(settings))
-    with resumable(checkpoint, of), progress_bar("simulating", going_on(checkpoint, of)) as told:
-        aheft_work.complete(settings, checkpoint, processes, on, told)
-    _finish(
-        out, settings, checkpoint, command, "a Dask cluster" if on else f"{processes} processes"
-    )
-
-
-def _finish(
-    out: Path, settings: Settings, checkpoint: Checkpoint, command: str, where: str
-) -> None:
-    from weft.experiments import aheft_report
-    from weft.experiments.aheft_tables import tables
-
-    measured = tables(settings, checkpoint.done)
-    how = aheft_report.Circumstances(
-        command=command,
-        settings=settings,
-        where=where,
-        seconds=sum(seconds for seconds, _ in checkpoint.sittings),
-        processor_seconds=checkpoint.seconds,
-        sittings=len(checkpoint.sittings),
-    )
+    checkpoint = all_units(
+        out, settings, len(aheft.units(settings)), fresh, "simulating",
+        lambda kept, told: aheft_work.complete(settings, kept, processes, on, told),
+    )  # fmt: skip
+    measured = aheft_tables.tables(settings, checkpoint.done)
+    command = command_of("aheft", full, seed)
+    where = "a Dask cluster" if on else f"{processes} processes"
+    how = circumstances(command, settings, where, checkpoint)
     written = aheft_report.write(out, measured, how)
     _show(measured, how.seconds)
-    print(f"\nwrote {', '.join(path.name for path in written)} to {out}")
-
-
-def _command(full: bool, seed: int) -> str:
-    options = (" --full" if full else "") + (f" --seed {seed}" if seed else "")
-    return f"weft reproduce aheft{options}"
+    print_written(written, out)
 
 
 def _show(measured: Tables, seconds: float) -> None:

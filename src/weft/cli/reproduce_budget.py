@@ -7,59 +7,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.cli.reproduce_output import (
-    going_on,
+    all_units,
+    command_of,
     print_table,
     print_verdicts,
-    progress_bar,
-    resumable,
+    print_written,
 )
 
 if TYPE_CHECKING:
-    from weft.experiments.budget import Settings
     from weft.experiments.budget_tables import Tables
-    from weft.experiments.checkpoint import Checkpoint
-
-CHECKPOINT = "units.log"
 
 
 def reproduce_budget(full: bool, out: Path, jobs: int | None, seed: int, fresh: bool) -> None:
     """Run what is not done yet, then write everything."""
-    from weft.experiments import budget, report_files, workers
-    from weft.experiments.checkpoint import Checkpoint
+    from weft.experiments import budget, budget_report, budget_tables, workers
+    from weft.experiments.units import circumstances
 
     settings = replace(budget.FULL if full else budget.SAMPLE, seed=seed)
-    of = len(budget.units(settings))
     processes = jobs or workers.cores()
-    report_files.prepare(out)
-    checkpoint = Checkpoint.open(out / CHECKPOINT, settings.described(), fresh)
-    with resumable(checkpoint, of), progress_bar("planning", going_on(checkpoint, of)) as told:
-        budget.complete(settings, checkpoint, processes, told)
-    _finish(out, settings, checkpoint, _command(full, seed), f"{processes} processes")
-
-
-def _finish(
-    out: Path, settings: Settings, checkpoint: Checkpoint, command: str, where: str
-) -> None:
-    from weft.experiments import budget_report
-    from weft.experiments.budget_tables import tables
-
-    measured = tables(settings, checkpoint.done)
-    how = budget_report.Circumstances(
-        command=command,
-        settings=settings,
-        where=where,
-        seconds=sum(seconds for seconds, _ in checkpoint.sittings),
-        processor_seconds=checkpoint.seconds,
-        sittings=len(checkpoint.sittings),
-    )
+    checkpoint = all_units(
+        out, settings, len(budget.units(settings)), fresh, "planning",
+        lambda kept, told: budget.complete(settings, kept, processes, told),
+    )  # fmt: skip
+    measured = budget_tables.tables(settings, checkpoint.done)
+    command = command_of("budget", full, seed)
+    how = circumstances(command, settings, f"{processes} processes", checkpoint)
     written = budget_report.write(out, measured, how)
     _show(measured, how.seconds)
-    print(f"\nwrote {', '.join(path.name for path in written)} to {out}")
-
-
-def _command(full: bool, seed: int) -> str:
-    options = (" --full" if full else "") + (f" --seed {seed}" if seed else "")
-    return f"weft reproduce budget{options}"
+    print_written(written, out)
 
 
 def _show(measured: Tables, seconds: float) -> None:

@@ -7,63 +7,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.cli.reproduce_output import (
-    going_on,
+    all_units,
+    command_of,
     print_table,
     print_verdicts,
-    progress_bar,
-    resumable,
+    print_written,
 )
 
 if TYPE_CHECKING:
-    from weft.experiments.checkpoint import Checkpoint
     from weft.experiments.ic_tables import Tables
-    from weft.experiments.ic_units import Settings
-
-CHECKPOINT = "units.log"
 
 
 def reproduce_ic(
     full: bool, out: Path, jobs: int | None, seed: int, workflows: Path | None, fresh: bool
 ) -> None:
     """Run what is not done yet, then write everything."""
-    from weft.experiments import ic, report_files, workers
-    from weft.experiments.checkpoint import Checkpoint
+    from weft.experiments import ic, ic_report, ic_tables, workers
     from weft.experiments.ic_units import units
+    from weft.experiments.units import circumstances
 
     folder = "" if workflows is None else str(workflows)
     settings = replace(ic.FULL if full else ic.SAMPLE, seed=seed, workflows=folder)
     of = len(units(settings))  # workflows that cannot be read are told here
     processes = jobs or workers.cores()
-    report_files.prepare(out)
-    checkpoint = Checkpoint.open(out / CHECKPOINT, settings.described(), fresh)
-    with resumable(checkpoint, of), progress_bar("playing", going_on(checkpoint, of)) as told:
-        ic.complete(settings, checkpoint, processes, told)
-    _finish(out, settings, checkpoint, _command(full, seed, folder), f"{processes} processes")
-
-
-def _finish(
-    out: Path, settings: Settings, checkpoint: Checkpoint, command: str, where: str
-) -> None:
-    from weft.experiments import ic_report
-    from weft.experiments.ic_tables import tables
-
-    measured = tables(settings, checkpoint.done)
-    how = ic_report.Circumstances(
-        command=command,
-        settings=settings,
-        where=where,
-        seconds=sum(seconds for seconds, _ in checkpoint.sittings),
-        processor_seconds=checkpoint.seconds,
-        sittings=len(checkpoint.sittings),
-    )
+    checkpoint = all_units(
+        out, settings, of, fresh, "playing",
+        lambda kept, told: ic.complete(settings, kept, processes, told),
+    )  # fmt: skip
+    measured = ic_tables.tables(settings, checkpoint.done)
+    command = command_of("ic", full, seed, " --workflows DIR" if folder else "")
+    how = circumstances(command, settings, f"{processes} processes", checkpoint)
     written = ic_report.write(out, measured, how)
     _show(measured, how.seconds)
-    print(f"\nwrote {', '.join(path.name for path in written)} to {out}")
-
-
-def _command(full: bool, seed: int, folder: str) -> str:
-    options = (" --full" if full else "") + (f" --seed {seed}" if seed else "")
-    return f"weft reproduce ic{options}{' --workflows DIR' if folder else ''}"
+    print_written(written, out)
 
 
 def _show(measured: Tables, seconds: float) -> None:

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -14,7 +15,18 @@ if TYPE_CHECKING:
     from weft.experiments.checkpoint import Checkpoint
     from weft.experiments.selective_claims import Verdict
 
+CHECKPOINT = "units.log"
 EVERY = 60.0  # seconds between two lines of progress where there is no terminal
+
+Complete = Callable[["Checkpoint", Callable[[float], None]], None]  # with where to tell progress
+
+
+class Described(Protocol):
+    """Settings, as the head of a checkpoint says them."""
+
+    def described(self) -> dict[str, Any]:
+        """By name."""
+        ...
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> None:
@@ -42,7 +54,32 @@ def print_verdicts(found: Sequence[Verdict], simulators: Mapping[str, str]) -> N
         console.print(f"        [dim]{verdict.figures}[/]", soft_wrap=True)
 
 
-def going_on(checkpoint: Checkpoint, of: int) -> float:
+def print_written(written: Sequence[Path], out: Path) -> None:
+    """What was written, and where."""
+    print(f"\nwrote {', '.join(path.name for path in written)} to {out}")
+
+
+def command_of(paper: str, full: bool, seed: int, more: str = "") -> str:
+    """The command that gives these figures."""
+    options = (" --full" if full else "") + (f" --seed {seed}" if seed else "") + more
+    return f"weft reproduce {paper}{options}"
+
+
+def all_units(
+    out: Path, settings: Described, of: int, fresh: bool, doing: str, complete: Complete
+) -> Checkpoint:
+    """Do what is not done yet of so many units; they are kept in the folder of the results."""
+    from weft.experiments import report_files
+    from weft.experiments.checkpoint import Checkpoint
+
+    report_files.prepare(out)
+    checkpoint = Checkpoint.open(out / CHECKPOINT, settings.described(), fresh)
+    with _resumable(checkpoint, of), progress_bar(doing, _going_on(checkpoint, of)) as told:
+        complete(checkpoint, told)
+    return checkpoint
+
+
+def _going_on(checkpoint: Checkpoint, of: int) -> float:
     """The share of the units that earlier calls have done, which is told."""
     kept = len(checkpoint.done)
     if kept:
@@ -51,7 +88,7 @@ def going_on(checkpoint: Checkpoint, of: int) -> float:
 
 
 @contextmanager
-def resumable(checkpoint: Checkpoint, of: int) -> Iterator[None]:
+def _resumable(checkpoint: Checkpoint, of: int) -> Iterator[None]:
     """Ctrl-C says how much is kept of so many units; the checkpoint is closed in any case."""
     try:
         yield

@@ -119,13 +119,6 @@ def _few_models(kind: str, number: int) -> tuple[Model, ...]:
     )
 
 
-def order(settings: Settings) -> list[int]:
-    """In which order to do the units: mixed, so that the time left can be told from the done."""
-    count = len(units(settings))
-    mixed: list[int] = np.random.default_rng(count).permutation(count).tolist()
-    return mixed
-
-
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
     aheft_runs.warm_up()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform as machine
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from weft.experiments import aheft_plots
@@ -15,6 +14,7 @@ from weft.experiments.aheft_tables import ALL, AVERAGES, LETTER, Row, Tables
 from weft.experiments.aheft_why import HOW, why
 from weft.experiments.report_files import table, write_files
 from weft.experiments.selective_tables import to_csv
+from weft.experiments.units import Circumstances
 
 TABLES = {  # of improvement, by the paper's numbers: (kinds, parameter)
     "table3": ((RANDOM,), "ccr"),
@@ -24,19 +24,7 @@ TABLES = {  # of improvement, by the paper's numbers: (kinds, parameter)
 }
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """How the figures came about."""
-
-    command: str
-    settings: Settings
-    where: str  # "2 processes", or the cluster
-    seconds: float  # by the clock, in all sittings
-    processor_seconds: float
-    sittings: int
-
-
-def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
+def write(folder: Path, measured: Tables, how: Circumstances[Settings]) -> list[Path]:
     """All files: CSV, PNG and the report; their paths."""
     averages = [measured.main_row(kind) for kind in KINDS]
     figure8 = [
@@ -62,7 +50,7 @@ def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
     return write_files(folder, content)
 
 
-def report(measured: Tables, how: Circumstances) -> str:
+def report(measured: Tables, how: Circumstances[Settings]) -> str:
     """The whole report."""
     parts = [
         "# AHEFT, reproduced",
@@ -84,7 +72,7 @@ def report(measured: Tables, how: Circumstances) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _circumstances(measured: Tables, how: Circumstances) -> str:
+def _circumstances(measured: Tables, how: Circumstances[Settings]) -> str:
     settings = how.settings
     every = units(settings)
     cases = {
@@ -93,8 +81,6 @@ def _circumstances(measured: Tables, how: Circumstances) -> str:
     }
     dags = {kind: measured.main_row(kind).dags for kind in KINDS}
     what = "all types and resource models" if settings.full else "an even sample"
-    # a sitting that was killed has not told its time by the clock
-    sittings = f" in {how.sittings} sittings that ended in order" if how.sittings > 1 else ""
     listed = "; ".join(
         f"{NAMES[kind]}: {cases[kind]:,} cases, {dags[kind]:,} DAGs" for kind in KINDS
     )
@@ -105,8 +91,7 @@ def _circumstances(measured: Tables, how: Circumstances) -> str:
     return (
         "Zhifeng Yu and Weisong Shi, *An Adaptive Rescheduling Strategy for Grid Workflow "
         "Applications*: section 4 by weft.\n\n"
-        f"`{how.command}` ({what}) took {how.seconds:.0f} s by the clock with {how.where}"
-        f"{sittings}, {how.processor_seconds:.0f} s of processors "
+        f"`{how.command}` ({what}) took {how} "
         f"(Python {machine.python_version()}, {machine.machine()}). {listed}. {per_type}"
         f"Seed {settings.seed}; the same seed gives the same figures."
     )

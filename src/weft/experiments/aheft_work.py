@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from weft.errors import InputError, WeftError
-from weft.experiments import aheft, workers
+from weft.experiments import aheft
+from weft.experiments import units as work
 from weft.experiments.aheft import Settings
 from weft.experiments.aheft_runs import Columns, warm_up
 from weft.experiments.checkpoint import Checkpoint
@@ -29,35 +31,16 @@ def complete(
     progress: Callable[[float], None] = lambda share: None,
 ) -> None:
     """Do all units that are not done yet; each is in the checkpoint as soon as it is."""
-    todo = [number for number in aheft.order(settings) if number not in checkpoint.done]
-    if not todo:
-        return
-    begun = time.perf_counter()
-    try:
-        if on is None:
-            _here(settings, todo, checkpoint, processes, progress)
-        else:
+    count = len(aheft.units(settings))
+    if on is None:
+        do = partial(aheft.perform, settings)
+        work.complete(count, do, warm_up, checkpoint, processes, progress, AT_A_TIME)
+    elif todo := work.left_to_do(count, checkpoint):
+        begun = time.perf_counter()
+        try:
             _on_cluster(settings, todo, checkpoint, on, progress)
-    finally:
-        checkpoint.rise(time.perf_counter() - begun, processes if on is None else 0)
-
-
-def _here(
-    settings: Settings,
-    todo: Sequence[int],
-    checkpoint: Checkpoint,
-    processes: int,
-    progress: Callable[[float], None],
-) -> None:
-    warm_up()  # before the processes part, so that they share it
-    workers.in_order(
-        lambda k: aheft.perform(settings, todo[k]),
-        len(todo),
-        processes,
-        progress,
-        heard=lambda k, result: checkpoint.add(todo[k], *result),
-        largest=AT_A_TIME,
-    )
+        finally:
+            checkpoint.rise(time.perf_counter() - begun, 0)
 
 
 def _on_cluster(

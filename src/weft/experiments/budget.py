@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
-
-from weft.experiments import budget_plans, budget_runs, workers
+from weft.experiments import budget_plans, budget_runs
+from weft.experiments import units as work
 from weft.experiments.budget_cases import (
     BY_SPEED,
     FAMILIES,
@@ -103,13 +102,6 @@ def _runs(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
         yield RUNS, Dag(families[family], number, settings.seed), ""
 
 
-def order(settings: Settings) -> list[int]:
-    """In which order to do the units: mixed, so that the time left can be told from the done."""
-    count = len(units(settings))
-    mixed: list[int] = np.random.default_rng(count).permutation(count).tolist()
-    return mixed
-
-
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
     warm_up()
@@ -139,20 +131,6 @@ def complete(
     processes: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> None:
-    """Do all units that are not done yet; each is in the checkpoint as soon as it is."""
-    todo = [number for number in order(settings) if number not in checkpoint.done]
-    if not todo:
-        return
-    begun = time.perf_counter()
-    warm_up()  # before the processes part, so that they share it
-    try:
-        workers.in_order(
-            lambda k: perform(settings, todo[k]),
-            len(todo),
-            processes,
-            progress,
-            heard=lambda k, result: checkpoint.add(todo[k], *result),
-            largest=1,
-        )
-    finally:
-        checkpoint.rise(time.perf_counter() - begun, processes)
+    """Do all units that are not done yet."""
+    do = partial(perform, settings)
+    work.complete(len(units(settings)), do, warm_up, checkpoint, processes, progress)

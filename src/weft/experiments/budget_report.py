@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform as machine
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from weft.experiments import budget_plots
@@ -17,21 +16,10 @@ from weft.experiments.budget_tables import EVERY, INDEPENDENT, Tables
 from weft.experiments.budget_why import HOW, why
 from weft.experiments.report_files import table, write_files
 from weft.experiments.selective_tables import to_csv
+from weft.experiments.units import Circumstances
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """How the figures came about."""
-
-    command: str
-    settings: Settings
-    where: str  # "2 processes"
-    seconds: float  # by the clock, in all sittings
-    processor_seconds: float
-    sittings: int
-
-
-def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
+def write(folder: Path, measured: Tables, how: Circumstances[Settings]) -> list[Path]:
     """All files: CSV, PNG and the report; their paths."""
     runs = list(run_rows(held(measured.runs)))
     best = [*(careful(name) for name in (*LOSSES, *GAINS)), BEST]
@@ -60,7 +48,7 @@ def _with_careful(names: Sequence[str]) -> list[str]:
     return [*names, *(careful(name) for name in names)]
 
 
-def report(measured: Tables, how: Circumstances) -> str:
+def report(measured: Tables, how: Circumstances[Settings]) -> str:
     """The whole report."""
     parts = [
         "# LOSS and GAIN, reproduced",
@@ -85,9 +73,8 @@ def report(measured: Tables, how: Circumstances) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _circumstances(measured: Tables, how: Circumstances) -> str:
+def _circumstances(measured: Tables, how: Circumstances[Settings]) -> str:
     settings, part = how.settings, measured.figures
-    sittings = f" in {how.sittings} sittings that ended in order" if how.sittings > 1 else ""
     left_out = ", ".join(
         f"{start.upper()} {sum(part.degenerate[family, start] for family in EVERY)}"
         for start in STARTS
@@ -95,8 +82,7 @@ def _circumstances(measured: Tables, how: Circumstances) -> str:
     return (
         "Rizos Sakellariou, Henan Zhao, Eleni Tsiakkouri and Marios D. Dikaiakos, *Scheduling "
         "Workflows with Budget Constraints*: section 4 by weft.\n\n"
-        f"`{how.command}` ({'in full' if settings.full else 'a sample'}) took {how.seconds:.0f} s "
-        f"by the clock with {how.where}{sittings}, {how.processor_seconds:.0f} s of processors "
+        f"`{how.command}` ({'in full' if settings.full else 'a sample'}) took {how} "
         f"(Python {machine.python_version()}, {machine.machine()}): {part.plans:,} plans of "
         f"{settings.dags} DAGs of each type (the paper: 100), {settings.sweep} of each in the "
         f"sweep, {settings.runs:,} DAGs run. Left out, as the start is no faster or no dearer than "

@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
-
-from weft.experiments import gtp_runs, workers
+from weft.experiments import gtp_runs
+from weft.experiments import units as work
 from weft.experiments.checkpoint import Checkpoint
 from weft.experiments.gtp_cases import (
     BOUNDS,
@@ -115,13 +114,6 @@ def _sweeps(settings: Settings) -> Iterator[tuple[str, Graph, tuple[Point, ...]]
                 yield part, variant, points
 
 
-def order(settings: Settings) -> list[int]:
-    """In which order to do the units: mixed, so that the time left can be told from the done."""
-    count = len(units(settings))
-    mixed: list[int] = np.random.default_rng(count).permutation(count).tolist()
-    return mixed
-
-
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
     gtp_runs.warm_up()
@@ -152,20 +144,6 @@ def complete(
     processes: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> None:
-    """Do all units that are not done yet; each is in the checkpoint as soon as it is."""
-    todo = [number for number in order(settings) if number not in checkpoint.done]
-    if not todo:
-        return
-    begun = time.perf_counter()
-    gtp_runs.warm_up()  # before the processes part, so that they share it
-    try:
-        workers.in_order(
-            lambda k: perform(settings, todo[k]),
-            len(todo),
-            processes,
-            progress,
-            heard=lambda k, result: checkpoint.add(todo[k], *result),
-            largest=1,
-        )
-    finally:
-        checkpoint.rise(time.perf_counter() - begun, processes)
+    """Do all units that are not done yet."""
+    do = partial(perform, settings)
+    work.complete(len(units(settings)), do, gtp_runs.warm_up, checkpoint, processes, progress)

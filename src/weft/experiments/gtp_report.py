@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform as machine
-from dataclasses import dataclass
 from pathlib import Path
 
 from weft.experiments import gtp_plots
@@ -15,21 +14,10 @@ from weft.experiments.gtp_tables import NSL, OVERHEAD, PUBLISHED, Tables
 from weft.experiments.gtp_why import why
 from weft.experiments.report_files import table, write_files
 from weft.experiments.selective_tables import to_csv
+from weft.experiments.units import Circumstances
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """How the figures came about."""
-
-    command: str
-    settings: Settings
-    where: str  # "2 processes"
-    seconds: float  # by the clock, in all sittings
-    processor_seconds: float
-    sittings: int
-
-
-def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
+def write(folder: Path, measured: Tables, how: Circumstances[Settings]) -> list[Path]:
     """All files: CSV, PNG and the report; their paths."""
     main = (measured.main_size, MAIN_CCR)
     rows, gains = list(measured.rows()), list(measured.gains())
@@ -48,7 +36,7 @@ def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
     return write_files(folder, content)
 
 
-def report(measured: Tables, how: Circumstances) -> str:
+def report(measured: Tables, how: Circumstances[Settings]) -> str:
     """The whole report."""
     parts = [
         "# GTP, reproduced",
@@ -71,18 +59,16 @@ def report(measured: Tables, how: Circumstances) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _circumstances(measured: Tables, how: Circumstances) -> str:
+def _circumstances(measured: Tables, how: Circumstances[Settings]) -> str:
     settings = how.settings
     runs = sum(len(p.specs) for u in units(settings) for p in u.points)
-    sittings = f" in {how.sittings} sittings that ended in order" if how.sittings > 1 else ""
     what = "all sizes, CCRs and bounds" if settings.full else "a sample"
     shapes = "Shapes from `.stg` files. " if settings.stg else ""
     return (
         "Israel Hernandez and Murray Cole, *Reactive Scheduling of DAG Applications on "
         "Heterogeneous and Dynamic Distributed Computing Systems* and the papers it sums up: "
         "section 7 by weft.\n\n"
-        f"`{how.command}` ({what}) took {how.seconds:.0f} s by the clock with {how.where}"
-        f"{sittings}, {how.processor_seconds:.0f} s of processors "
+        f"`{how.command}` ({what}) took {how} "
         f"(Python {machine.python_version()}, {machine.machine()}): {runs:,} runs. {shapes}"
         f"Graphs: {settings.main} of {measured.main_size} tasks at CCR {MAIN_CCR:g}, "
         f"{settings.grid} of each other size and CCR, {settings.sweeps} in the sweeps. "

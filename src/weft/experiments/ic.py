@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
-import numpy as np
-
-from weft.experiments import ic_plays, ic_units, ic_volunteers, workers
+from weft.experiments import ic_plays, ic_units, ic_volunteers
+from weft.experiments import units as work
 from weft.experiments.checkpoint import Checkpoint
 from weft.experiments.ic_cases import instance_of
 from weft.experiments.ic_plays import Columns
 from weft.experiments.ic_units import AREA, EVERY, PHASES, Settings, Unit, units
 
 SAMPLE, FULL = ic_units.SAMPLE, ic_units.FULL
-
-
-def order(settings: Settings) -> list[int]:
-    """In which order to do the units: mixed, so that the time left can be told from the done."""
-    count = len(units(settings))
-    mixed: list[int] = np.random.default_rng(count).permutation(count).tolist()
-    return mixed
 
 
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
@@ -62,20 +55,6 @@ def complete(
     processes: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> None:
-    """Do all units that are not done yet; each is in the checkpoint as soon as it is."""
-    todo = [number for number in order(settings) if number not in checkpoint.done]
-    if not todo:
-        return
-    begun = time.perf_counter()
-    warm_up()  # before the processes part, so that they share it
-    try:
-        workers.in_order(
-            lambda k: perform(settings, todo[k]),
-            len(todo),
-            processes,
-            progress,
-            heard=lambda k, result: checkpoint.add(todo[k], *result),
-            largest=1,
-        )
-    finally:
-        checkpoint.rise(time.perf_counter() - begun, processes)
+    """Do all units that are not done yet."""
+    do = partial(perform, settings)
+    work.complete(len(units(settings)), do, warm_up, checkpoint, processes, progress)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform as machine
-from dataclasses import dataclass
 from pathlib import Path
 
 from weft.experiments import ic_plots
@@ -21,23 +20,12 @@ from weft.experiments.ic_volunteers import AWAY, CHANGES, CHURN, ERROR, SLOWEST,
 from weft.experiments.report_files import table, write_files
 from weft.experiments.selective_claims import Verdict
 from weft.experiments.selective_tables import to_csv
+from weft.experiments.units import Circumstances
 
 SCHEDULERS = (ICO, *HEURISTICS)
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """How the figures came about."""
-
-    command: str
-    settings: Settings
-    where: str  # "2 processes"
-    seconds: float  # by the clock, in all sittings
-    processor_seconds: float
-    sittings: int
-
-
-def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
+def write(folder: Path, measured: Tables, how: Circumstances[Settings]) -> list[Path]:
     """All files: CSV, PNG and the report; their paths."""
     content: dict[str, str | bytes] = {
         "areas.csv": to_csv(measured.areas),
@@ -55,7 +43,7 @@ def write(folder: Path, measured: Tables, how: Circumstances) -> list[Path]:
     return write_files(folder, content)
 
 
-def report(measured: Tables, how: Circumstances) -> str:
+def report(measured: Tables, how: Circumstances[Settings]) -> str:
     """The whole report."""
     found = verdicts(measured)
     asked = {v.claim for v in other_verdicts(measured, GAME)}
@@ -88,15 +76,13 @@ def _how() -> str:
     )
 
 
-def _circumstances(how: Circumstances) -> str:
+def _circumstances(how: Circumstances[Settings]) -> str:
     settings = how.settings
-    sittings = f" in {how.sittings} sittings that ended in order" if how.sittings > 1 else ""
     what = "in full" if settings.full else "a sample"
     return (
         "Robert Hall, Arnold L. Rosenberg and Arun Venkataramani, *A Comparison of Dag-Scheduling "
         "Strategies for Internet-Based Computing*: sections 4 and 5 by weft.\n\n"
-        f"`{how.command}` ({what}) took {how.seconds:.0f} s by the clock with {how.where}"
-        f"{sittings}, {how.processor_seconds:.0f} s of processors "
+        f"`{how.command}` ({what}) took {how} "
         f"(Python {machine.python_version()}, {machine.machine()}): {len(units(settings))} units, "
         f"{settings.plays} plays of each heuristic on each dag, {settings.compositions} random "
         f"compositions of each kind. Seed {settings.seed}; the same seed gives the same figures."
