@@ -31,7 +31,7 @@ Price = float | Mapping[str, float | tuple[float, float]]
 
 
 def load(source: Source) -> Workflow:
-    """A workflow from a file (YAML, JSON, WfFormat, STG, DOT) or a dict of the same content."""
+    """A workflow from a file (YAML, JSON, WfFormat, STG, DOT, DAGMan), or a dict of the same."""
     return formats.load(source)
 
 

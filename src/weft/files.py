@@ -82,18 +82,22 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file whole: an error leaves the old one as it was."""
     with in_file(path):
         try:
-            _replace(Path(os.path.realpath(path)), content)
+            if _is_special(Path(path)):
+                Path(path).write_bytes(content)
+            else:
+                _replace(Path(os.path.realpath(path)), content)
         except ValueError:
             raise InputError("this is not a path") from None
         except OSError as error:
             raise InputError(f"cannot write it: {_reason(error)}") from None
 
 
+def _is_special(path: Path) -> bool:
+    """Whether it is a pipe or a device: only a regular file can be replaced."""
+    return path.exists() and not path.is_file()
+
+
 def _replace(target: Path, content: bytes) -> None:
-    # a pipe or a device is written to; only a regular file can be replaced
-    if target.exists() and not target.is_file():
-        target.write_bytes(content)
-        return
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     # the name keeps clear of the limit on the length of a name
     temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(6)}.tmp")

@@ -47,6 +47,26 @@ def test_into_a_copy(tmp_path: Path) -> None:
     assert "F" not in numbers(output.read_text())
 
 
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+def test_to_standard_output(tmp_path: Path, output: str) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(DIAMOND)
+    result = weft("prioritize", path, "-o", output, cwd=tmp_path)
+    assert result.stdout.startswith(DIAMOND)
+    assert sorted(numbers(result.stdout).values()) == [1, 2, 3, 4]
+    assert "priorities of 4 jobs written" in result.stderr
+    assert [found.name for found in tmp_path.iterdir()] == ["my.dag"]
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_other_commands_take_the_file_as_well(tmp_path: Path, command: str) -> None:
+    (tmp_path / "my.dag").write_text(DIAMOND.replace("JOB", "NODE"))
+    (tmp_path / "two.yaml").write_text("processors: {fast: {speed: 2}, slow: {speed: 1}}\n")
+    result = weft(command, "my.dag", "-p", "two.yaml", "--json", cwd=tmp_path)
+    assert json.loads(result.stdout)["makespan"] == 2.0  # C may go beside B, which gains nothing
+    assert "my.dag: no task has a cost, so all count alike" in result.stderr
+
+
 def test_what_is_done_gets_none(tmp_path: Path) -> None:
     path = tmp_path / "my.dag"
     path.write_text(DIAMOND + "DONE A\n")
@@ -133,9 +153,6 @@ def test_a_dag_file_elsewhere_in_weft(tmp_path: Path) -> None:
     said = succeed("convert", path, tmp_path / "my.yaml")
     assert said == f"wrote {tmp_path / 'my.yaml'}: 4 tasks, 4 dependencies, 4 data items\n"
     assert "A: {category: a.sub}" in (tmp_path / "my.yaml").read_text()
-    (tmp_path / "pf.yaml").write_text("processors: {one: {}}\n")
-    # no cost is known: this is told, with the file
-    assert refuse("plan", path, "-p", tmp_path / "pf.yaml").startswith(f"{path}: ")
     done = weft("run", path, "--dir", tmp_path)
     assert done.returncode == 2
     assert "it has no command to run" in done.stderr

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from ic.twin import Arcs, Twin, dag_of, dags, random_dag
-from weft.ic import DISCIPLINES, Dag, best_order, heuristic_order, ico, play
+from weft.ic import DISCIPLINES, Dag, analyse_dag, best_order, heuristic_order, ico, play
 from weft.ic.compositions import compose
 from weft.ic.heuristic import candidates, heuristic_order_of
 from weft.ic.shapes import butterfly
@@ -34,6 +34,42 @@ def test_legal_and_ic_optimal_where_ico_applies(drawn: tuple[int, Arcs]) -> None
     found = play(dag, order)  # raises if it breaks a rule
     if not ico(dag).failures:
         assert found.profile.tolist() == Twin(n, arcs).best
+
+
+# ICO fails on it, but a search of what failed finds an IC-optimal schedule
+SEARCHED = [
+    (1, 7),
+    (1, 4),
+    (1, 10),
+    (1, 3),
+    (1, 0),
+    (9, 7),
+    (9, 10),
+    (7, 11),
+    (7, 10),
+    (7, 6),
+    (7, 2),
+    (11, 5),
+    (11, 2),
+    (11, 3),
+    (8, 4),
+    (8, 10),
+    (5, 0),
+    (4, 10),
+    (4, 6),
+    (10, 2),
+    (6, 2),
+    (6, 0),
+]
+
+
+def test_the_order_is_what_the_analysis_shows() -> None:
+    dag = dag_of(12, SEARCHED)
+    found = analyse_dag(dag)
+    assert found.ic_optimal
+    assert ico(dag).failures
+    assert best_order(dag).tolist() == found.order.tolist()
+    assert play(dag, best_order(dag)).profile.tolist() == Twin(12, SEARCHED).best
 
 
 def test_the_area_is_close_to_the_largest_on_small_dags(speed: str) -> None:

@@ -98,7 +98,7 @@ def test_once_all_that_is_left_is_known(tmp_path: Path) -> None:
     report = report_of(RunHome(outcome.home))
     assert report.to_dict()["switched"]["because"] == "every task that is left has a history now"
     told = strategy_of(report)
-    assert told.startswith("ico, planned blind (nothing was known of the times of its tasks), then")
+    assert told.startswith("ico, blind (nothing was known of the times of its tasks), then")
     # the next one knows from the start
     again = go(tmp_path, stages(), Ears())
     assert again.run.strategy == "slack"

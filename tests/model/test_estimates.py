@@ -42,6 +42,10 @@ def test_a_missing_cost_is_named() -> None:
     assert caught.value.place == "tasks.t1.cost"
 
 
+def test_where_no_task_has_a_cost_all_count_alike() -> None:
+    assert declared([NAN, NAN], {}) == declared([1.0, 1.0], {})
+
+
 def test_the_matrix_cannot_be_written_to() -> None:
     cost = Estimates(np.ones((2, 2))).cost
     assert not cost.flags.writeable

@@ -13,7 +13,6 @@ import typer
 
 from weft.cli.simulate import EventRate, FailureRate, Failures, ReturnAfter, Variability
 from weft.executors.scenario import EVENT_RATE
-from weft.files import in_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 def compare(
     workflows: Annotated[
-        list[Path], typer.Argument(help="Workflows: YAML, JSON, WfFormat, STG, DOT.")
+        list[Path], typer.Argument(help="Workflows: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
     ],
     platform: Annotated[
         Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
@@ -61,16 +60,15 @@ def compare(
     --variability 0.4 --failures 1`
     """
     from weft import api
+    from weft.cli.costs import check_costs
     from weft.experiments import comparison, comparison_plot
-    from weft.model import Estimates
 
     if plot is not None:
         comparison_plot.check_plot(plot)
     pf, loaded = api.load_platform(platform), []
     for path in workflows:
         loaded.append(api.load(path))
-        with in_file(path):
-            Estimates.declared(loaded[-1], pf)
+        check_costs(loaded[-1], pf, path)
     with _progress("runs") as progress:
         result = comparison.compare(
             loaded,

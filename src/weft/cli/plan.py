@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.errors import InputError
-from weft.files import in_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,7 +19,9 @@ SHOWN = 30  # tasks listed one by one; beyond that a summary says more
 
 
 def plan(
-    workflow: Annotated[Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT.")],
+    workflow: Annotated[
+        Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
+    ],
     platform: Annotated[
         Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
     ],
@@ -58,8 +59,8 @@ def plan(
     Example: `weft plan wf.yaml -p cluster.yaml --budget 40`, or `--pareto money.png`
     """
     from weft import api, registry
+    from weft.cli.costs import check_costs
     from weft.limits import check_limits
-    from weft.model import Estimates
 
     for path in gantt or []:
         check_suffix(path)
@@ -69,8 +70,7 @@ def plan(
         registry.planner(planner)  # a wrong one is told before the work
     check_limits(budget, deadline)
     wf, pf = api.load(workflow), api.load_platform(platform)
-    with in_file(workflow):  # a task without a cost is found only with the platform at hand
-        Estimates.declared(wf, pf)
+    check_costs(wf, pf, workflow)
     if pareto is not None:
         _pareto(wf, pf, planner, pareto, as_json, budget, deadline)
         return

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from weft.formats.dagman_write import Style, Written
     from weft.model import Workflow
 
+STDOUT = "/dev/stdout"
+
 
 def prioritize(
     dag: Annotated[Path, typer.Argument(metavar="FILE.dag", help="The DAGMan file.")],
@@ -23,7 +25,7 @@ def prioritize(
             "--output",
             "-o",
             metavar="OUT",
-            help="Write a copy, and leave the file and its splices as they are.",
+            help="Write a copy (- is standard output); the file and its splices stay as they are.",
         ),
     ] = None,
     replace: Annotated[
@@ -55,19 +57,21 @@ def prioritize(
     from weft.formats.dagman import read_dag
     from weft.formats.dagman_write import with_priorities
 
+    aside = output is not None and str(output) in (STDOUT, "-")  # what is said then goes to stderr
     read = read_dag(dag)
     with in_file(dag):
         numbers = _numbers(read)
         style: Style = "vars" if as_vars else "priority"
-        written = with_priorities(read, numbers, replace=replace, style=style, output=output)
+        target = Path(STDOUT) if aside else output
+        written = with_priorities(read, numbers, replace=replace, style=style, output=target)
     if as_json:
-        print(json.dumps(_document(dag, read, written, style), indent=1))
+        typer.echo(json.dumps(_document(dag, read, written, style), indent=1), err=aside)
         return
     for path in written.files:
-        typer.echo(f"wrote {printable(path)}")
-    typer.echo(_summary(read, written))
+        typer.echo(f"wrote {printable(path)}", err=aside)
+    typer.echo(_summary(read, written), err=aside)
     for note in written.notes:
-        typer.echo(f"note: {note}")
+        typer.echo(f"note: {note}", err=aside)
 
 
 def _numbers(dag: Dag) -> dict[str, int]:

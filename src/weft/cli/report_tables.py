@@ -61,8 +61,8 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
 
 
 def strategy_of(report: Report) -> str:
-    """Which strategy was used, and why; planned blind, if so, and what came after it."""
-    blind = ", planned blind" if report.blind else ""
+    """Which strategy was used, and why; blind, if so, and what came after it."""
+    blind = ", blind" if report.blind else ""
     text = f"{report.strategy}{blind} ({report.why})"
     if (new := report.switched) is not None:
         text += f", then {new.strategy} from {took(new.time)} on ({new.because})"

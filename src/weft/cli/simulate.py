@@ -15,7 +15,6 @@ from weft.cli.plan import check_suffix
 from weft.cli.recovery import recovery_of
 from weft.cli.wording import many
 from weft.executors.scenario import EVENT_RATE, MOST_EVENTS
-from weft.files import in_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,7 +59,9 @@ ReturnAfter = Annotated[
 
 
 def simulate(
-    workflow: Annotated[Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT.")],
+    workflow: Annotated[
+        Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
+    ],
     platform: Annotated[
         Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
     ],
@@ -116,14 +117,13 @@ def simulate(
     With a budget: exit code 2 if no plan is affordable, 130 if it was stopped (`--over-budget`).
     """
     from weft import api, formats, registry
-    from weft.model import Estimates
+    from weft.cli.costs import check_costs
 
     for path in gantt or []:
         check_suffix(path)
     registry.strategy(strategy, budget is not None)  # a wrong one is told before the work
     wf, pf = api.load(workflow), api.load_platform(platform)
-    with in_file(workflow):  # a task without a cost is found only with the platform at hand
-        Estimates.declared(wf, pf)
+    check_costs(wf, pf, workflow)
     run = api.simulate(
         wf,
         pf,

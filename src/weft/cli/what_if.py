@@ -11,7 +11,6 @@ import typer
 
 from weft.cli.wording import clean, many
 from weft.errors import InputError, WeftError
-from weft.files import in_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -90,11 +89,10 @@ def _ask(
     if Path(subject).is_file():
         if platform is None:
             raise InputError(f"{subject} is a workflow: name its machines with --platform")
-        from weft.model import Estimates
+        from weft.cli.costs import check_costs
 
         wf, pf = api.load(subject), api.load_platform(platform)
-        with in_file(subject):  # a task without a cost is found only with the platform at hand
-            Estimates.declared(wf, pf)
+        check_costs(wf, pf, subject)
         return api.what_if(wf, pf, add, remove, at, planner)
     if platform is not None:
         raise InputError(f"there is no file {subject!r}; a run has its own machines: leave out -p")

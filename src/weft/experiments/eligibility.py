@@ -28,7 +28,9 @@ class Curve:
     @property
     def deviation(self) -> float:
         """Their standard deviation."""
-        return float(self.areas.std(ddof=1)) if len(self.areas) > 1 else 0.0
+        if len(self.areas) < 2 or np.ptp(self.areas) == 0:  # which std() makes 1e-16 of
+            return 0.0
+        return float(self.areas.std(ddof=1))
 
 
 def heuristic_curves(dag: Dag, plays: int = PLAYS, seed: int = 0) -> list[Curve]:

@@ -16,6 +16,7 @@ from weft.formats.fields import shown
 
 NODES = frozenset({"JOB", "FINAL", "PROVISIONER", "SERVICE", "SUBDAG"})
 _MAY_BE_DONE = ("JOB", "SUBDAG", "PROVISIONER")
+_ALSO = {"NODE": "JOB"}  # what newer manuals say for it
 RESERVED = ("PARENT", "CHILD", "ALL_NODES")
 PRIORITY_MACRO = "jobpriority"  # of VARS, in lower case: what the PRIO tool wrote
 _BLANK = " \t\v\f\r"
@@ -94,6 +95,7 @@ def _command(body: str, lines: list[str], at: int) -> tuple[str, list[str], int]
         return "VARS", _macros(body), at
     written, *words = _words(body)
     command = written.upper().replace("-", "_")
+    command = _ALSO.get(command, command)
     if command == "JOB" and len(words) == 2 and words[1][:1] not in _OPENING:  # most lines
         return command, [_node_name(words[0]), sayable(words[1]), ""], at
     if command == "PARENT":

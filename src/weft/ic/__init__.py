@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.ic.analysis import Analysis, analyse, analyse_dag
+from weft.ic.analysis import Analysis, analyse, analyse_dag, best_order
 from weft.ic.dag import Dag
 from weft.ic.game import (
     DISCIPLINES,
@@ -15,7 +15,6 @@ from weft.ic.game import (
     play,
     request_sizes,
 )
-from weft.ic.heuristic import best_order
 from weft.ic.ico import Failure, Ico, ico
 from weft.ic.profiles import Profile, has_priority
 

@@ -17,6 +17,7 @@ from weft.kernels.pebbles import levels
 from weft.model import Workflow
 
 Result = TypeVar("Result")
+STEP = 8  # steps of planning that one of these takes, and the kernels that follow in its wake
 Indices = npt.ArrayLike
 
 
@@ -93,7 +94,7 @@ class Dag:
 
 def run(kernel: Callable[..., Result], work: int, *arguments: Any) -> Result:
     """Call a kernel: compiled where its number of steps pays for that, else as plain Python."""
-    if pays(work, kernel):
+    if pays(STEP * work, kernel):
         return compiled(kernel)(*arguments)
     # plain Python reads lists faster than arrays
     return kernel(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments))

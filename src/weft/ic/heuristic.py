@@ -12,7 +12,7 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray, frozen, sealed
 from weft.ic.dag import Dag, run
 from weft.ic.game import listed_order, places, play
-from weft.ic.ico import Ico, ico, theorem_order
+from weft.ic.ico import Ico, theorem_order
 from weft.ic.structure import Structure
 from weft.ic.units import Units
 from weft.kernels.gaining import gain_order, loss_order
@@ -20,13 +20,8 @@ from weft.kernels.gaining import gain_order, loss_order
 ROUNDS = 2  # of the two greedies; more of them change little
 
 
-def best_order(dag: Dag) -> IntArray:
-    """A good order of any dag: IC-optimal where ICO applies."""
-    return heuristic_order_of(dag, ico(dag))
-
-
 def heuristic_order_of(dag: Dag, found: Ico) -> IntArray:
-    """The same, where ICO was tried before.
+    """A good order of any dag where ICO was tried before: IC-optimal where ICO applies.
 
     Several orders are played, and each section takes the one that gives it the largest area.
     """

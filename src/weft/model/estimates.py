@@ -23,10 +23,14 @@ class Estimates:
 
     @staticmethod
     def declared(workflow: Workflow, platform: Platform) -> Estimates:
-        """What the files declare: seconds per processor, else seconds at speed 1 over speed."""
+        """What the files declare: seconds per processor, else seconds at speed 1 over speed.
+
+        Where no task has a cost, all count alike: a second at speed 1.
+        """
         n, p = workflow.n_tasks, platform.n_processors
         cost = np.empty((n, p))
-        np.divide(workflow.base_cost[:, None], platform.speed[None, :], out=cost)
+        at_speed_1 = workflow.base_cost if workflow.has_costs else np.ones(n)
+        np.divide(at_speed_1[:, None], platform.speed[None, :], out=cost)
         for column, name in enumerate(platform.processor_names):
             given = workflow.processor_cost.get(name)
             if given is not None:

@@ -88,6 +88,11 @@ class Workflow:
         return len(self.task_names)
 
     @property
+    def has_costs(self) -> bool:
+        """Whether any task says what it costs; those of a DAGMan file never do."""
+        return bool(self.processor_cost) or not np.isnan(self.base_cost).all()
+
+    @property
     def n_items(self) -> int:
         """The number of data items."""
         return len(self.item_size)
