@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from weft.planners import _search, cheapest_in_time
 
 settings.register_profile("repeatable", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="module")
+def light_searches() -> Iterator[None]:
+    """Planners that search do little of it, for tests of what holds of every planner."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_search, "POINTS", 3)
+        patch.setattr(_search, "SWEEPS", 2)
+        patch.setattr(_search, "PRICES_OF_TIME", (1.0,))
+        patch.setattr(cheapest_in_time, "HALVINGS", 1)
+        yield

@@ -165,7 +165,7 @@ def test_command_refuses_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot make this folder"):
         run_command("aheft", "--out", str(tmp_path / "file" / "results"))
-    with pytest.raises(InputError, match="only"):
+    with pytest.raises(InputError, match="all papers but"):
         run_command("selective", "--fresh", "--out", str(tmp_path / "other"))
     assert run_command("aheft", "--jobs", "0")[0] == 2
     nearly_done(tmp_path / "units.log", [])

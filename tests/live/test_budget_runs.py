@@ -166,7 +166,8 @@ class Stopper(Silent):
 
 
 def chain(n: int) -> dict[str, Any]:
-    tasks = {f"t{k}": TEN for k in range(n)}
+    """One after the other; the second takes long enough to be stopped during it."""
+    tasks = {f"t{k}": TEN | {"run": "sleep 0.5"} if k == 1 else TEN for k in range(n)}
     return {"name": "t", "tasks": tasks, "edges": [[f"t{k}", f"t{k + 1}"] for k in range(n - 1)]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, isnan
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from weft import registry
 from weft.errors import InvalidScheduleError
 from weft.model import Schedule, Situation
 from weft.model.check import TOLERANCE
+
+pytestmark = pytest.mark.usefixtures("light_searches")
 
 
 def worst_violation(s: Schedule, situation: Situation) -> float:

@@ -104,9 +104,11 @@ def test_a_kernel_can_be_loaded_once_it_was_compiled(
 
 
 def test_without_numba_s_private_option_kernels_compile_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(compiled, "_cache_directory", lambda: tmp_path)  # leave the other be
     monkeypatch.setattr(compiled, "_compiled", {})
-    monkeypatch.setattr(compiled, "_can_skip_counting", lambda: False)
+    monkeypatch.setattr(compiled, "_called", {})
+    monkeypatch.setattr(compiled, "_is_offered", lambda option: option in ("cache", "nogil"))
     monkeypatch.setattr("weft.planning.pays", lambda work, kernel: True)
     _compare("heft", random_situation(np.random.default_rng(1), exact=True), exact=True)

@@ -23,6 +23,7 @@ from weft.model import (
     check_schedule,
 )
 
+pytestmark = pytest.mark.usefixtures("light_searches")
 PLANNERS = registry.planner_names()
 
 

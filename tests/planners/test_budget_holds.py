@@ -15,6 +15,8 @@ from weft import registry
 from weft.errors import PlanningError, UnaffordableError
 from weft.model import Freedom, Schedule, Situation, affordable, check_schedule, forecast
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 VARIANTS = ["loss1", "loss2", "loss3", "gain1", "gain2", "gain3"]
 STARTS = ["heft", "hbmct", "gtp", "min-min", "peft"]
 freedoms = st.sampled_from(Freedom)
@@ -79,7 +81,7 @@ def least(spec: str, situation: Situation, freedom: Freedom) -> float:
     return error.cost
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(spec=specs(), situation=any_priced(), freedom=freedoms, k=shares)
 def test_no_plan_costs_more_than_its_budget(
     spec: str, situation: Situation, freedom: Freedom, k: float
@@ -105,7 +107,7 @@ def test_what_the_cheapest_is_said_to_cost_is_enough(
     planned(spec, least(spec, situation, freedom), situation, freedom)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     spec=specs(),
     situation=any_priced(),
@@ -150,7 +152,7 @@ def test_when_all_machines_leave_soon(
     planned(spec, low + max(k, 0.0) * (high - low), situation, freedom)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(spec=specs(), situation=priced(at_start=False), k=shares)
 def test_the_situation_s_budget_is_as_good(spec: str, situation: Situation, k: float) -> None:
     """The smaller of the two counts, and what was spent by now is part of it."""

@@ -44,7 +44,7 @@ def projected(schedule: Schedule, situation: Situation) -> float:
     return forecast(schedule, situation).projected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     name=st.sampled_from(["loss1", "loss2", "loss3"]), start=starts, k=shares, situation=priced()
 )
@@ -62,7 +62,7 @@ def test_careful_loss_moves_no_task_where_it_is_not_cheaper(
         assert new == old or shop.charge(task, new) < shop.charge(task, old)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(name=st.sampled_from(["gain1", "gain3"]), start=starts, k=shares, situation=priced())
 def test_careful_gain_moves_no_task_where_it_is_not_faster(
     name: str, start: str, k: float, situation: Situation
@@ -78,7 +78,7 @@ def test_careful_gain_moves_no_task_where_it_is_not_faster(
         assert new == old or shop.time[task][new] < shop.time[task][old]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(name=st.sampled_from(VARIANTS), start=starts, k=shares, situation=priced())
 def test_a_careful_plan_is_no_slower_than_the_cheapest(
     name: str, start: str, k: float, situation: Situation
@@ -89,7 +89,7 @@ def test_a_careful_plan_is_no_slower_than_the_cheapest(
     assert plan.makespan <= max(finish for _, _, finish in shop.cheapest().values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(k=shares, situation=any_priced())
 def test_best_affordable_is_as_good_as_every_variant(k: float, situation: Situation) -> None:
     high = projected(started("heft", situation), situation)
@@ -112,7 +112,7 @@ def test_best_affordable_is_as_good_as_every_variant(k: float, situation: Situat
             assert best.makespan <= other.makespan * (1 + 1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     situation=any_priced(),
     share=st.sampled_from([0.25, 0.75, 1.0, 1.0, 1.25, 2.0, 100.0]),
@@ -149,7 +149,7 @@ def in_time(deadline: float, situation: Situation, freedom: Freedom) -> Schedule
         return error
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(situation=priced(), deadline=st.sampled_from([1e9, inf]))
 def test_with_all_the_time_it_is_the_cheapest(situation: Situation, deadline: float) -> None:
     shop = Shop(situation)

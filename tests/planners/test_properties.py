@@ -16,6 +16,8 @@ from weft import registry
 from weft.errors import PlanningError
 from weft.model import Attempts, Platform, Schedule, Situation, Workflow
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 every_planner = pytest.mark.parametrize("name", registry.planner_names())
 few = settings(max_examples=25, deadline=None)
 

@@ -29,6 +29,8 @@ from weft.model.check_run import InvalidRunError, check_run
 from weft.model.events import Event, EventKind, NewPlan, Replan, StartTask
 from weft.wiring import Progress, simulate
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 STRATEGIES = [
     "static[planner=loss3]",
     "slack[planner=gain1]",

@@ -26,6 +26,8 @@ from weft.model.check_run import check_run
 from weft.model.events import Event, EventKind
 from weft.wiring import StuckError, simulate
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 PLANNERS = ["heft", "dls", "fcp"]
 SPECS = specs(PLANNERS)
 WORLDS = {
@@ -46,14 +48,14 @@ def both_gears(case: Case, spec: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_plain(monkeypatch: pytest.MonkeyPatch, spec: str, kind: str) -> None:
     set_speed(monkeypatch, compiled=False)
-    for seed in range(12):
+    for seed in range(8):
         both_gears(random_case(seed, **WORLDS[kind]), spec)
 
 
 @pytest.mark.parametrize("kind", WORLDS)
 def test_compiled(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     set_speed(monkeypatch, compiled=True)
-    for seed in range(10):
+    for seed in range(5):
         case = random_case(seed, **WORLDS[kind])
         for spec in SPECS:
             both_gears(case, spec)

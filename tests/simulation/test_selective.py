@@ -19,6 +19,8 @@ from weft.model import Estimates, Item, Platform, Processor, Workflow
 from weft.model.events import Event, EventKind
 from weft.robustness import slack_and_spare
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 GOLDENS = Path(__file__).parents[1] / "goldens"
 MIN_SPARE = [0, 0, 6, 0, 5, 6, 7.5, 0, 0]
 SLACK = [0, 0, 13.5, 7.5, 5, 6, 7.5, 0, 0]

@@ -19,6 +19,8 @@ from weft.generators import generate_platform
 from weft.model import Estimates, Situation
 from weft.model.check_run import check_run
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 SHARED = Path(__file__).parents[3] / "shared" / "workflows"
 WORKFLOWS = sorted(SHARED.glob("*.json")) if SHARED.exists() else []
 PLANNERS = registry.planner_names()

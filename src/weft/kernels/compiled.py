@@ -27,6 +27,7 @@ MAKES_ARRAYS = frozenset(
 )
 
 _compiled: dict[FunctionType, Any] = {}
+_called: dict[FunctionType, Any] = {}  # those that kernels call
 _at_hand: dict[Callable[..., Any], bool] = {}
 _plain_work = 0
 
@@ -45,29 +46,38 @@ def pays(work: int, kernel: Callable[..., Any]) -> bool:
 
 def compiled(kernel: Kernel) -> Kernel:
     """The kernel compiled, and with it every kernel function that it calls."""
-    return cast(Kernel, _compile(cast(FunctionType, kernel)))
+    function = cast(FunctionType, kernel)
+    if function not in _compiled:
+        _compiled[function] = _compile(function, {})
+    return cast(Kernel, _compiled[function])
 
 
-def _compile(kernel: FunctionType) -> Any:
-    if kernel not in _compiled:
-        import numba
+def _inner(kernel: FunctionType) -> Any:
+    """A kernel for others to call: no code of Python calls it, and half the time is in that."""
+    if kernel not in _called:
+        _called[kernel] = _compile(kernel, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    return _called[kernel]
 
-        names = dict(kernel.__globals__)
-        for name, called in _calls(kernel).items():
-            names[name] = _compile(called)
-        twin = FunctionType(kernel.__code__, names, kernel.__name__, kernel.__defaults__)
-        twin.__module__ = kernel.__module__
-        twin.__qualname__ = kernel.__qualname__
-        options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True}
-        if not _makes_arrays(kernel) and _can_skip_counting():
-            # Nothing to count: without this, every use of an array in a tuple is an atomic
-            # increment and decrement of its references, and the loops run nine times slower.
-            options["_nrt"] = False
-        config: Any = numba.config
-        others, config.CACHE_DIR = config.CACHE_DIR, str(_cache_directory())
-        _compiled[kernel] = numba.njit(**options)(twin)
-        config.CACHE_DIR = others  # other people's kernels in this process stay where they were
-    return _compiled[kernel]
+
+def _compile(kernel: FunctionType, more: dict[str, bool]) -> Any:
+    import numba
+
+    names = dict(kernel.__globals__)
+    for name, called in _calls(kernel).items():
+        names[name] = _inner(called)
+    twin = FunctionType(kernel.__code__, names, kernel.__name__, kernel.__defaults__)
+    twin.__module__ = kernel.__module__
+    twin.__qualname__ = kernel.__qualname__ + ("_inner" if more else "")  # the name in the cache
+    options: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, **more}
+    if not _makes_arrays(kernel):
+        # Nothing to count: without this, every use of an array in a tuple is an atomic
+        # increment and decrement of its references, and the loops run nine times slower.
+        options["_nrt"] = False
+    config: Any = numba.config
+    others, config.CACHE_DIR = config.CACHE_DIR, str(_cache_directory())
+    made = numba.njit(**{name: on for name, on in options.items() if _is_offered(name)})(twin)
+    config.CACHE_DIR = others  # other people's kernels in this process stay where they were
+    return made
 
 
 def _calls(kernel: FunctionType) -> dict[str, FunctionType]:
@@ -87,11 +97,11 @@ def _makes_arrays(kernel: FunctionType) -> bool:
     return any(_makes_arrays(called) for called in _calls(kernel).values())
 
 
-def _can_skip_counting() -> bool:
-    """Whether this Numba still has the option, which is not part of its public face."""
+def _is_offered(option: str) -> bool:
+    """Whether this Numba has an option; some are not part of its public face."""
     from numba.core.registry import cpu_target
 
-    return hasattr(cpu_target.options, "_nrt")
+    return option == "cache" or hasattr(cpu_target.options, option)
 
 
 def _can_be_loaded(kernel: Callable[..., Any]) -> bool:

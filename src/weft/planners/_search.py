@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray
 from weft.contracts import Planner
+from weft.errors import PlanningError, TooLateError, UnaffordableError
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Schedule, Situation
 from weft.planners._budgeted import gained, losses
@@ -95,7 +96,9 @@ class Search:
         """The plans of the starts, and all paths of LOSS from there."""
         self.look_at(self.table.cheapest(self.planner), "cheapest")
         for start in starts:
-            first = start.plan(situation, freedom)
+            first = _planned(start, situation, freedom)
+            if first is None:
+                continue
             self.look_at(first, start.name)
             on = self.table.place_of(first)
             for variant in self._variants():
@@ -173,6 +176,16 @@ class Search:
         takes = table.seconds[np.arange(n) * table.processors + np.maximum(best.on, 0)]
         rank = table.planning.run(upward_rank, takes, *table.planning.mean_link)
         table.order = table.planning.by_rank(rank)
+
+
+def _planned(start: Planner, situation: Situation, freedom: Freedom) -> Schedule | None:
+    """The plan of a start; None if it finds none before the machines leave, as others may."""
+    try:
+        return start.plan(situation, freedom)
+    except (UnaffordableError, TooLateError):  # the start has a limit of its own
+        raise
+    except PlanningError:
+        return None
 
 
 def _costs_along(table: Table, on: IntArray, moves: IntArray) -> FloatArray:
