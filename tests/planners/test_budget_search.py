@@ -112,7 +112,7 @@ def test_best_affordable_is_as_good_as_every_variant(k: float, situation: Situat
             assert best.makespan <= other.makespan * (1 + 1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     situation=any_priced(),
     share=st.sampled_from([0.25, 0.75, 1.0, 1.0, 1.25, 2.0, 100.0]),

@@ -87,7 +87,7 @@ def plan(
 
     sizes = [100, 1_000, 10_000, 100_000] if full else [100, 1_000, 10_000]
     with progress_bar("planners over sizes", not as_json) as progress:
-        timings = list(plan_speed.growth(sizes, [8, 64], progress=progress))
+        timings = list(plan_speed.growth(sizes, [8, 16, 64], progress=progress))
     plans = [plan_speed.large(100_000, 64, 5)]
     plans += [plan_speed.large(1_000_000, 64, 5)] if million else []
     peers = []
