@@ -127,15 +127,20 @@ def _ratio(axes: Axes, rows: Sequence[PhaseRow]) -> None:
 
 def volunteers(runs: Sequence[RunRow]) -> bytes:
     """How much longer than `ico` each strategy takes: by workflow, and what changes it."""
-    title = "Among volunteers: how much longer than `ico` (%); bars: 95%"
+    title = "Among volunteers: how much longer than `ico` (%); bars: 95%, of 3 worlds or more"
     common = [run for run in runs if run.sweep != ""] + usual(runs)
     with figure_of(title, (2, 3), OTHERS) as (figure, panels):
         panels[1, 2].set_visible(False)
-        by_workflow = {name_of(w).split(".")[0][:10]: usual(runs, w) for w in workflows(runs)}
+        by_workflow = {_short(name_of(w)): usual(runs, w) for w in workflows(runs)}
         _longer(panels[0, 0], by_workflow, runs, "by workflow")
         for sweep, axes in zip(WORDS, panels.flat[1:5], strict=True):
             _longer(axes, points(common, sweep), runs, WORDS[sweep])
         return png_of(figure)
+
+
+def _short(name: str) -> str:
+    """The application that a trace is of, or the name of a dag."""
+    return name.partition(".")[0].partition("-")[0]
 
 
 WORDS = {
@@ -173,7 +178,8 @@ def _longer(
         values = [found[k].value for k in kept]
         style = {key: STYLES[name][key] for key in ("color", "marker")}
         axes.plot(at, values, linestyle="none", markersize=5, **style)
-        bars = [np.nan_to_num(found[k].margin) for k in kept]
+        bars = [np.nan_to_num(found[k].margin) if found[k].graphs > 2 else 0.0 for k in kept]
         axes.errorbar(at, values, bars, fmt="none", ecolor=style["color"], elinewidth=0.8)
     plain(axes, title)
     axes.set_xticks(range(len(groups)), labels=list(groups))
+    axes.tick_params("x", rotation=25 if len(groups) > 4 else 0)
