@@ -75,9 +75,7 @@ class Following:
     def _starts(self) -> list[str]:
         """Attempts are where and in what order the plan in force says."""
         f, violations = self.f, list[str]()
-        early = np.flatnonzero(
-            (self.plan_of < 0) & (self.run.attempts.start >= self.run.planned_from)
-        )
+        early = np.flatnonzero((self.plan_of < 0) & ~self._just_in_time())
         violations += [f"task {f.task(k)} starts before the first plan" for k in early]
         planned = np.flatnonzero(self.plan_of >= 0)
         by_plan = planned[np.argsort(self.plan_of[planned], kind="stable")]
@@ -87,9 +85,18 @@ class Following:
             violations += [
                 f"task {f.task(k)} starts on {f.processor(k)} at {self.run.attempts.start[k]:g}, "
                 f"which the plan of {self.run.plan_times[n]:g} does not say"
-                for k in attempts[~self._fits(int(n), attempts)]
+                for k in attempts[~self._fits(int(n), attempts) & ~self._just_in_time()[attempts]]
             ]
         return violations
+
+    def _just_in_time(self) -> BoolArray:
+        """Attempts that may have started before the run began to follow plans, if it did later.
+
+        Some of those that start at that very instant did; the record does not say which.
+        """
+        since, start = self.run.planned_from, self.run.attempts.start
+        may_be: BoolArray = (start < since) | ((start == since) & (since > 0))
+        return may_be
 
     def _durations(self) -> list[str]:
         """What the planner expected each attempt to take; `ideal` knows it."""
