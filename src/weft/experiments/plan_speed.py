@@ -90,7 +90,7 @@ def warm(planner: str) -> None:
 def growth(
     sizes: list[int],
     processors: list[int],
-    limit: float = 20.0,
+    limit: float = 1.0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Iterator[Timing]:
     """Every planner over sizes and processors; one that took longer than the limit stops there."""
