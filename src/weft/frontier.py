@@ -12,8 +12,7 @@ from typing import Any
 from weft import registry
 from weft.contracts import Planner
 from weft.errors import InputError, UnaffordableError, rounded_up
-from weft.kernels.compiled import WORTH_COMPILING, compiled
-from weft.kernels.placement import place_in_order
+from weft.kernels.compiled import expect
 from weft.knee import knee
 from weft.model import Schedule, Situation, affordable, forecast
 from weft.projection import ROUNDING, ends_earlier
@@ -104,11 +103,10 @@ def frontier(
 
 
 def _get_ready(situation: Situation, points: int) -> None:
-    """Compile at once if all plans together are worth it: that is known beforehand here."""
+    """All plans together may be worth compiling for: that is known beforehand here."""
     wf, n = situation.workflow, situation.platform.n_processors
     once = wf.n_tasks * n * (wf.n_tasks + len(wf.in_item))  # every single change, looked at once
-    if LOOKS * points * once > WORTH_COMPILING:
-        compiled(place_in_order)
+    expect(LOOKS * points * once)
 
 
 class _Search:

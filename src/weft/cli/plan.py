@@ -110,14 +110,14 @@ def _pareto(
 
     with progress_bar("planning for many budgets", shown=True) as progress:
         frontier = api.pareto(wf, pf, planner, budget=budget, progress=progress)
+    # before the table: whoever reads only the head of that gets the picture, too
+    write_plot(frontier, path, f"{wf.name}: what money buys", budget, deadline)
     if as_json:
         limits = {"budget": budget, "deadline": deadline}
         asked = {key: value for key, value in limits.items() if value is not None}
         print(json.dumps({**frontier.to_dict(), **asked}, indent=1))
     else:
         show_frontier(frontier, wf.name, budget)
-    write_plot(frontier, path, f"{wf.name}: what money buys", budget, deadline)
-    if not as_json:
         print(f"wrote {path}")
 
 

@@ -44,6 +44,12 @@ def pays(work: int, kernel: Callable[..., Any]) -> bool:
     return False
 
 
+def expect(work: int) -> None:
+    """So many inner steps are to come: then there is no need to wait and see."""
+    global _plain_work
+    _plain_work += work
+
+
 def compiled(kernel: Kernel) -> Kernel:
     """The kernel compiled, and with it every kernel function that it calls."""
     function = cast(FunctionType, kernel)

@@ -10,8 +10,7 @@ import numpy as np
 
 from weft.coordinator import Coordinator
 from weft.errors import InputError, PlanningError
-from weft.kernels.compiled import WORTH_COMPILING, compiled
-from weft.kernels.placement import place_in_order
+from weft.kernels.compiled import expect
 from weft.model import Schedule, Situation, Usage, forecast
 from weft.model.events import MORE_TO_COME, Event, EventKind, NewEstimates
 from weft.projection import ends_earlier, project
@@ -210,11 +209,10 @@ def _outlook(plan: Schedule, situation: Situation, taken: bool = False) -> Outlo
 
 
 def _get_ready(stage: Stage, asked: Question) -> None:
-    """Compile at once if all plans together are worth it: that is known beforehand here."""
+    """All plans together may be worth compiling for: that is known beforehand here."""
     wf, n = stage.park.workflow, stage.park.platform.n_processors
     one = (len(wf.in_item) + wf.n_tasks) * (n + sum(k for _, k in asked.changes[-1].add) // 2)
-    if 2 * one * len(asked.changes) > WORTH_COMPILING:  # a projection and a plan of each
-        compiled(place_in_order)
+    expect(2 * one * len(asked.changes))  # a projection and a plan of each
 
 
 def _check_there(stage: Stage, remove: Sequence[str], at: float) -> None:
