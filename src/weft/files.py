@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,8 @@ from weft.errors import InputError
 
 MAX_BYTES = 1 << 30  # 1 GiB: no workflow needs more, and /dev/zero has no end
 _CHUNK = 1 << 22
+_STANDARD = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}  # what is open already, by its name
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d{1,9})")
 
 
 @contextmanager
@@ -79,17 +83,46 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole: an error leaves the old one as it was."""
+    """Write a file whole: an error leaves the old one as it was. `-` is standard output."""
     with in_file(path):
         try:
-            if _is_special(Path(path)):
+            if (descriptor := _descriptor(path)) is not None:
+                _put(descriptor, content)
+            elif _is_special(Path(path)):
                 Path(path).write_bytes(content)
             else:
                 _replace(Path(os.path.realpath(path)), content)
         except ValueError:
             raise InputError("this is not a path") from None
+        except BrokenPipeError:
+            raise  # the reader has seen enough
         except OSError as error:
             raise InputError(f"cannot write it: {_reason(error)}") from None
+
+
+def is_stdout(path: str | os.PathLike[str] | None) -> bool:
+    """Whether writing to this path is writing to standard output, so that nothing else may."""
+    return path is not None and _descriptor(path) == 1
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """The open descriptor that a path names; the file behind it is not ours to replace."""
+    text = os.fspath(path)
+    if found := _DESCRIPTOR.fullmatch(text):
+        return int(found[1])
+    return _STANDARD.get(text)
+
+
+def _put(descriptor: int, content: bytes) -> None:
+    """Write where the descriptor stands, after what was printed before."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if descriptor == 1 and (buffer := getattr(sys.stdout, "buffer", None)) is not None:
+        buffer.write(content)
+        buffer.flush()
+        return
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
 
 
 def _is_special(path: Path) -> bool:

@@ -10,11 +10,12 @@ import typer
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The workflow to read.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; - is standard output.")],
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", help="The format to write: yaml, json, wfformat, stg. Default: by the suffix."
+            "--to",
+            help="The format to write: yaml, json, wfformat, stg. Default: by the suffix; yaml for -.",
         ),
     ] = None,
     source_format: Annotated[
@@ -34,12 +35,13 @@ def convert(
 
     STG keeps neither names nor commands: tasks become numbers there.
     """
-    from weft.files import printable
+    from weft.files import is_stdout, printable
     from weft.formats import load, save
 
     workflow = load(source, source_format)
     save(workflow, target, to)
     typer.echo(
         f"wrote {printable(target)}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
-        f"{workflow.n_items} data items"
+        f"{workflow.n_items} data items",
+        err=is_stdout(target),
     )

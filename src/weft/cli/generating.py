@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 
 OUTPUT = "Output"
+STDOUT = Path("-")
 
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", rich_help_panel=OUTPUT)]
 Output = Annotated[
@@ -26,7 +27,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="The file to write, in the format of its suffix; without, YAML to standard output.",
+        help="The file to write, in the format of its suffix; without, or -, YAML to standard output.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -110,25 +111,13 @@ def declare(command: Callable[..., None], own: Callable[..., None], *common: Any
 
 def _write(made: Workflow, output: Path | None) -> None:
     """The workflow to the file, in the format of its suffix, or to standard output."""
-    from weft.formats import save, workflow_to_dict
+    from weft.formats import save
 
-    if output is not None:
-        save(made, output)
-    else:
-        _print(workflow_to_dict(made))
+    save(made, output or STDOUT)
 
 
 def write_platform(made: Platform, output: Path | None) -> None:
     """The platform to the file, in the format of its suffix, or to standard output."""
-    from weft.formats import platform_to_dict, save_platform
+    from weft.formats import save_platform
 
-    if output is not None:
-        save_platform(made, output)
-    else:
-        _print(platform_to_dict(made))
-
-
-def _print(content: dict[str, object]) -> None:
-    from weft.formats.yaml_text import dump_yaml
-
-    typer.echo(dump_yaml(content), nl=False)
+    save_platform(made, output or STDOUT)

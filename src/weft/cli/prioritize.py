@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from weft.formats.dagman_write import Style, Written
     from weft.model import Workflow
 
-STDOUT = "/dev/stdout"
-
 
 def prioritize(
     dag: Annotated[Path, typer.Argument(metavar="FILE.dag", help="The DAGMan file.")],
@@ -53,17 +51,16 @@ def prioritize(
 
     Example: `weft prioritize my.dag -o my-prioritized.dag`
     """
-    from weft.files import in_file, printable
+    from weft.files import in_file, is_stdout, printable
     from weft.formats.dagman import read_dag
     from weft.formats.dagman_write import with_priorities
 
-    aside = output is not None and str(output) in (STDOUT, "-")  # what is said then goes to stderr
+    aside = is_stdout(output)  # what is said then goes to stderr
     read = read_dag(dag)
     with in_file(dag):
         numbers = _numbers(read)
         style: Style = "vars" if as_vars else "priority"
-        target = Path(STDOUT) if aside else output
-        written = with_priorities(read, numbers, replace=replace, style=style, output=target)
+        written = with_priorities(read, numbers, replace=replace, style=style, output=output)
     if as_json:
         typer.echo(json.dumps(_document(dag, read, written, style), indent=1), err=aside)
         return

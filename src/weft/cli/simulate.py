@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,7 +106,10 @@ def simulate(
         ),
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option(help="Write every plan, event and evaluation as JSON lines.")
+        Path | None,
+        typer.Option(
+            help="Write every plan, event and evaluation as JSON lines; - is standard output."
+        ),
     ] = None,
 ) -> None:
     """Run a workflow in a simulated world, where things go otherwise than estimated.
@@ -118,6 +123,7 @@ def simulate(
     """
     from weft import api, formats, registry
     from weft.cli.costs import check_costs
+    from weft.files import is_stdout
 
     for path in gantt or []:
         check_suffix(path)
@@ -143,16 +149,17 @@ def simulate(
         reserve=reserve,
     )
     written = [*(gantt or []), *([journal] if journal else [])]
-    if as_json:
-        print(json.dumps(_as_dict(run), indent=1))
-    else:
-        show(run)
+    with redirect_stdout(sys.stderr) if is_stdout(journal) else nullcontext():
+        if as_json:
+            print(json.dumps(_as_dict(run), indent=1))
+        else:
+            show(run)
     for path in gantt or []:
         draw(run, path)
     if journal:
         formats.write_journal(run, journal)
     for path in [] if as_json else written:
-        print(f"wrote {path}")
+        typer.echo(f"wrote {path}", err=is_stdout(journal))
     if not_done(run):
         raise typer.Exit(STOPPED)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import InputError, unknown_name
-from weft.files import in_file, read_text, write_text
+from weft.files import in_file, is_stdout, read_text, write_text
 from weft.formats.document import read_document
 from weft.formats.fields import mapping, shown
 from weft.formats.json_text import dump_json, parse_json
@@ -174,9 +174,13 @@ def load_world(source: Source) -> World:
 
 
 def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Write a workflow, whole or not at all; the format is told by the suffix if not given."""
+    """Write a workflow, whole or not at all; the format is told by the suffix if not given.
+
+    `-` is standard output, as YAML if no format is given.
+    """
     target = _path(path)
     with in_file(target):
+        format = format or ("yaml" if is_stdout(target) else None)
         write = _chosen(target, format).write
         if write is None:
             raise InputError(f"weft reads {target.suffix or format} files, but writes none")
@@ -184,10 +188,11 @@ def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = 
 
 
 def save_platform(platform: Platform, path: str | os.PathLike[str]) -> None:
-    """Write a platform as YAML or JSON, whole or not at all."""
+    """Write a platform as YAML or JSON, whole or not at all; `-` is standard output, as YAML."""
     target = _path(path)
     with in_file(target):
-        _check_suffix(target, "platform")
+        if not is_stdout(target):
+            _check_suffix(target, "platform")
         dump = dump_json if target.suffix.lower() == ".json" else dump_yaml
         write_text(target, dump(platform_to_dict(platform)))
 
