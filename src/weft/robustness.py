@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import FloatArray
+from weft.arrays import BoolArray, FloatArray, row_of_each
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.slack import spare_times
-from weft.model import Schedule
+from weft.model import Schedule, Situation
 
 ROUNDING = 1e-9  # of the makespan: a delay below it is none
 
 
 def slack_and_spare(
-    schedule: Schedule, time_per_unit: FloatArray | None = None
+    schedule: Schedule, situation: Situation | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Slack and MinSpare of every task (Zhao, Sakellariou, section 2).
 
-    Links are as fast as the platform says, unless another time per unit is known.
+    The situation is the one that the schedule was made for: who waits for what, and how fast the
+    links are. By default nothing has happened yet.
     """
     wf, pf = schedule.workflow, schedule.platform
-    per_unit = pf.time_per_unit if time_per_unit is None else time_per_unit
+    per_unit = pf.time_per_unit if situation is None else situation.time_per_unit
     pointers, queue = schedule.queue
     following = np.full(wf.n_tasks, -1, dtype=np.int32)
     following[queue[:-1]] = queue[1:]
@@ -34,6 +35,7 @@ def slack_and_spare(
         wf.out_item,
         wf.use_ptr,
         wf.use_task,
+        _waits(schedule, situation),
         wf.item_size,
         pf.startup.reshape(-1),
         per_unit.reshape(-1),
@@ -43,3 +45,25 @@ def slack_and_spare(
         schedule.finish,
         schedule.makespan,
     )
+
+
+def _waits(schedule: Schedule, situation: Situation | None) -> BoolArray:
+    """By item and reader: whether the reader waits for the item to be made.
+
+    Who has begun, or will not run, waits for nothing: a producer that is rewound for the sake of
+    another reader delays it no more. Nor does who has the item at hand, or on its way.
+    """
+    wf, pf = schedule.workflow, schedule.platform
+    waiting = np.ones(wf.n_tasks, dtype=np.bool_)
+    if situation is None:
+        return waiting[wf.use_task]
+    waiting[situation.attempts.task] = False
+    if situation.given_up is not None:
+        waiting &= ~situation.given_up
+    waits = waiting[wf.use_task]
+    items, hosts, _ = situation.known_arrivals()
+    if len(items):
+        item = row_of_each(wf.use_ptr).astype(np.int64)
+        reader = pf.host[schedule.processor[wf.use_task]]
+        waits &= ~np.isin(item * pf.n_hosts + reader, items.astype(np.int64) * pf.n_hosts + hosts)
+    return waits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,20 @@ from hypothesis import strategies as st
 import weft
 from simulation.worlds import Case, random_case, set_speed
 from twins import slack as twin
-from twins.situations import random_instance
+from twins.situations import random_instance, random_situation
 from weft import registry
 from weft.executors.reality import Reality
-from weft.model import Estimates, Item, Platform, Processor, Workflow
+from weft.model import (
+    Attempts,
+    Copies,
+    Estimates,
+    Item,
+    Platform,
+    Processor,
+    Situation,
+    Workflow,
+    check_schedule,
+)
 from weft.model.events import Event, EventKind
 from weft.robustness import slack_and_spare
 
@@ -56,6 +67,82 @@ def test_against_the_twin(monkeypatch: pytest.MonkeyPatch, compiled: bool, plann
         )
         assert (spare >= -1e-9 * plan.makespan).all()
         assert (slack >= spare - 1e-9 * plan.makespan).all()
+
+
+def rewound_situation(rng: np.random.Generator) -> Situation:
+    """A moment at which results are lost, of tasks whose readers may have begun or be done."""
+    situation = random_situation(rng, n_tasks=int(rng.integers(2, 10)), changes=False)
+    workflow, a, copies = situation.workflow, situation.attempts, situation.copies
+    holds = np.isnan(a.finish) | (rng.random(len(a.task)) < 0.6)
+    lost = np.zeros(workflow.n_tasks + 1, dtype=np.bool_)  # the last one: nobody's items
+    lost[a.task[~holds]] = True
+    kept = ~lost[workflow.item_producer[copies.item]]
+    given_up = rng.random(workflow.n_tasks) < 0.1
+    given_up[a.task[holds]] = False
+    _, producers, consumers = workflow.dependencies()
+    for task in workflow.order:  # with a producer goes all that has not read its results yet
+        given_up[consumers[(producers == task) & given_up[task]]] = True
+        given_up[a.task[holds]] = False
+    return replace(
+        situation,
+        attempts=Attempts(a.task[holds], a.processor[holds], a.start[holds], a.finish[holds]),
+        copies=Copies(copies.item[kept], copies.host[kept]),
+        given_up=given_up if rng.random() < 0.3 else None,
+    )
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_against_the_twin_in_the_middle_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    """A plan that can be followed has spare time everywhere, or none, but never less."""
+    set_speed(monkeypatch, compiled)
+    for seed in range(60):
+        situation = rewound_situation(np.random.default_rng(seed))
+        plan = registry.planner("heft").plan(situation)
+        check_schedule(plan, situation)
+        slack, spare = slack_and_spare(plan, situation)
+        n, rounding = situation.workflow.n_tasks, 1e-9 * plan.makespan
+        assert slack.tolist() == pytest.approx(
+            [twin.slack(plan, i, situation) for i in range(n)], abs=rounding
+        )
+        assert spare.tolist() == pytest.approx(
+            [twin.min_spare(plan, i, situation) for i in range(n)], abs=rounding
+        )
+        waiting = np.ones(n, dtype=np.bool_)
+        waiting[situation.attempts.task] = False
+        assert (spare[waiting] >= -rounding).all()
+        assert (slack[waiting] >= -rounding).all()
+
+
+def one_death(seed: int) -> Case:
+    """Estimates that are exact, and a processor that dies in the middle."""
+    rng = np.random.default_rng(seed)
+    workflow, platform = random_instance(rng, n_processors=int(rng.integers(2, 6)), changes=False)
+    dies = float(rng.uniform(0.1, 0.9)) * weft.plan(workflow, platform, "heft").makespan
+    changes = [Event(EventKind.GONE, platform.n_processors - 1, dies)]
+    return Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost, changes))
+
+
+@pytest.mark.parametrize("spec", ["slack", "spare", "slack[planner=dls]"])
+def test_a_loss_makes_no_start_late(spec: str) -> None:
+    runs = [one_death(seed).run(spec) for seed in range(60)]
+    assert sum(run.considered for run in runs) > 0
+    assert all(e.forced for run in runs for e in run.evaluations)
+
+
+@pytest.mark.parametrize("spec", ["slack", "spare"])
+def test_a_reader_that_is_done_needs_no_input(spec: str) -> None:
+    """t1 is lost with p1 and made again for t3, after t4 which has read it is done."""
+    names, cost = [f"t{i}" for i in range(5)], [6.0, 3.0, 6.0, 4.0, 8.0]
+    items = [Item(3.0, 1, [3]), Item(0.0, 2, [3]), Item(0.0, 0, [4]), Item(3.0, 1, [4])]
+    workflow = Workflow.from_items("w", names, cost, items)
+    platform = Platform.build([Processor("p0"), Processor("p1")])
+    work = Estimates.declared(workflow, platform).cost
+    run = Case(workflow, platform, Reality(work, [Event(EventKind.GONE, 1, 8.5)])).run(spec)
+    assert [(e.time, e.reason) for e in run.evaluations] == [(8.5, "p1 gone")]
+    assert run.plans[-1].start[1] == 20.0
+    assert run.makespan == 27.0
 
 
 def single_entry(seed: int, join: float | None = None) -> Case:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray
+from weft.arrays import BoolArray, FloatArray, IntArray
 
 
 def spare_times(
     in_time: IntArray, following: IntArray, out_ptr: IntArray, out_item: IntArray,
-    use_ptr: IntArray, use_task: IntArray, item_size: FloatArray, startup: FloatArray,
-    per_unit: FloatArray, host: IntArray, hosts: int, start: FloatArray, finish: FloatArray,
-    makespan: float,
+    use_ptr: IntArray, use_task: IntArray, waits: BoolArray, item_size: FloatArray,
+    startup: FloatArray, per_unit: FloatArray, host: IntArray, hosts: int, start: FloatArray,
+    finish: FloatArray, makespan: float,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Slack(i) = min over j of Slack(j) + Spare(i,j), and MinSpare(i) = min over j of Spare(i,j).
 
-    j is a consumer of i's outputs or the task that follows i on its processor (`following`).
+    j is a consumer that waits for an output of i (`waits`, by use), or the task that follows i on
+    its processor (`following`).
     Spare is ST(j) - DAT(i,j) over an item, ST(j) - FT(i) on the processor. The papers' single
     exit, with slack and spare 0, stands here for the makespan, so any number of exits will do.
     """
@@ -32,6 +33,8 @@ def spare_times(
         for o in range(out_ptr[task], out_ptr[task + 1]):
             item = out_item[o]
             for u in range(use_ptr[item], use_ptr[item + 1]):
+                if not waits[u]:
+                    continue
                 is_exit = False
                 consumer = use_task[u]
                 link = host[task] * hosts + host[consumer]

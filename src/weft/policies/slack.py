@@ -19,5 +19,5 @@ class Slack(LateStarts):
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
         """The planned start and the slack."""
-        slack, _ = slack_and_spare(plan, situation.time_per_unit)
+        slack, _ = slack_and_spare(plan, situation)
         return Watch(plan.start + slack + ROUNDING * plan.makespan)

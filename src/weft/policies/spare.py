@@ -19,5 +19,5 @@ class Spare(LateStarts):
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
         """The planned start and the minimal spare time."""
-        _, spare = slack_and_spare(plan, situation.time_per_unit)
+        _, spare = slack_and_spare(plan, situation)
         return Watch(plan.start + spare + ROUNDING * plan.makespan)
