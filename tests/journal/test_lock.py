@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -132,6 +133,25 @@ def test_those_who_look_for_ever(home: RunHome, monkeypatch: pytest.MonkeyPatch)
         fcntl.flock(looks, fcntl.LOCK_SH)
         with pytest.raises(WeftError, match="driven by another process"):
             RunLock(home).acquire()
+
+
+@pytest.mark.parametrize("kind", ["flock", "bytes"])
+def test_either_lock_is_enough(home: RunHome, kind: str) -> None:
+    """Some network file systems take only one of the two to other hosts."""
+    with RunLock(home):
+        pass
+    with home.lock.open("r+b") as there:
+        if kind == "flock":
+            fcntl.flock(there, fcntl.LOCK_EX)
+        else:
+            whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            fcntl.fcntl(there, fcntl.F_OFD_SETLK, whole)
+        assert is_driven(home)
+        with pytest.raises(WeftError, match="driven by another process"):
+            RunLock(home).acquire()
+    assert not is_driven(home)
+    with RunLock(home):
+        assert is_driven(home)
 
 
 def test_a_lock_that_nobody_signed(home: RunHome) -> None:

@@ -93,7 +93,7 @@ class RunHome:
         What is wanted is compared with the runs that exist; it never becomes part of a path.
         """
         home = _match({home.id: home for home in runs(directory)}, directory, wanted)
-        _check_private(home.path)
+        check_private(home.path)
         return home
 
 
@@ -121,7 +121,7 @@ def runs(directory: Path | str) -> list[RunHome]:
     top = Path(directory).absolute() / ".weft"
     try:
         for place in (top, top / "runs"):
-            _check_private(place)
+            check_private(place)
         with os.scandir(top / "runs") as listing:
             found = [key for inner in listing if (key := _sort_key(inner))]
     except FileNotFoundError:
@@ -169,7 +169,7 @@ def _prepare(data: Path) -> Path:
     for place in (top, top / "runs"):
         with suppress(FileExistsError):
             new_directory(place)
-        _check_private(place)
+        check_private(place)
         if stat.S_IMODE(place.stat().st_mode) != DIRECTORY_MODE:
             place.chmod(DIRECTORY_MODE)
     with suppress(FileExistsError):
@@ -177,7 +177,7 @@ def _prepare(data: Path) -> Path:
     return top / "runs"
 
 
-def _check_private(place: Path) -> None:
+def check_private(place: Path) -> None:
     """Nobody else may have put anything there: a run's results are pickles, which run code."""
     state = place.stat()
     if not stat.S_ISDIR(state.st_mode):

@@ -41,6 +41,14 @@ def _check_inputs(workflow: Workflow, directory: Path) -> None:
         )
 
 
+def outputs(workflow: Workflow, calls: Sequence[Call] | None) -> list[str]:
+    """The files that a run makes; functions declare none."""
+    if calls is not None or workflow.item_names is None:
+        return []
+    made = zip(workflow.item_names, workflow.item_producer.tolist(), strict=True)
+    return [name for name, task in made if name is not None and task >= 0]
+
+
 def warn_of_limits(session: Session, calls: Sequence[Call] | None) -> None:
     """Say what these machines cannot do, before people count on it."""
     wf, options = session.header.workflow, session.header.options

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from weft import registry
 from weft.coordinator import Coordinator
 from weft.errors import InputError
+from weft.journal.claims import claim
 from weft.journal.lock import RunLock
 from weft.journal.log import Contents, Journal
 from weft.journal.places import RunHome
 from weft.kernels import board as b
-from weft.live.checks import check_work, warn_of_limits
+from weft.live.checks import check_work, outputs, warn_of_limits
 from weft.live.estimating import Estimating
 from weft.live.header import Header, now_in_words
 from weft.live.machines import check_on, open_machines
@@ -83,6 +84,7 @@ def start(
         stack.callback(_remove_unused, home)
         clock = Clock()
         stack.enter_context(RunLock(home))
+        claim(home, outputs(workflow, calls))
         machines = open_machines(workflow, calls, options, home, clock)
         stack.callback(machines.close)
         estimating = Estimating.open(workflow, options, home.id, calls, listener.said)
@@ -173,6 +175,7 @@ def resume(
                 f"run {header.id} is of Python functions, which are in no journal: go on with it "
                 f"from Python, with weft.run(flow, resume={header.id!r})"
             )
+        claim(home, outputs(header.workflow, calls))
         give_budget(progress, header.id, budget, over_budget)
         coordinator = progress.coordinator
         on = with_added(header.options.on, coordinator) if on is None else on
