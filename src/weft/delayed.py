@@ -44,10 +44,13 @@ def _shape(value: Any, found: list[Any]) -> Any:
         return _Place(len(found) - 1)
     if type(value) in (list, tuple, set, frozenset):
         return type(value)(_shape(part, found) for part in value)
-    if type(value) is dict:
+    if type(value) is dict and not base.unpack_collections(*value)[0]:
         return {key: _shape(part, found) for key, part in value.items()}
+    if isinstance(value, Iterator):  # as Dask does
+        return _shape(list(value), found)
     if base.unpack_collections(value)[0]:
-        problem = f"a {type(value).__name__} holds Dask collections"
+        what = "key of a dict" if type(value) is dict else type(value).__name__
+        problem = f"a {what} holds Dask collections"
         raise InputError(f"{problem}; give them in lists, tuples, sets or values of dicts")
     return value
 
@@ -64,38 +67,92 @@ def _filled(shape: Any, handles: Sequence[Any]) -> Any:
 
 def _handles(flow: Flow, collections: list[Any], optimize: bool) -> list[Any]:
     """The task (or known value) of each collection; all share one graph."""
-    if optimize:
-        collections = _optimized(collections)
+    graph, keys = _lowered(collections, optimize)
+    nodes = _dask("dask._task_spec").convert_legacy_graph(graph)
+    futures = _futures(collections, graph, nodes)
+    order = list(_in_order(nodes | dict.fromkeys(futures), keys))
+    known = _gathered([futures[key] for key in order if key not in nodes])
+    for key in order:
+        if key in nodes:
+            known[key] = _add(flow, key, nodes[key], known)
+    return [known[key] for key in keys]
+
+
+def _lowered(collections: list[Any], optimize: bool) -> tuple[dict[Any, Any], list[Any]]:
+    """The graph that dask.compute would give to a scheduler, and each collection's key in it.
+
+    Each kind of collection is lowered on its own, as the results of several kinds at once come
+    back from Dask in another order than that of the arguments. Delayed objects are taken as they
+    are: Dask only drops what is not needed of them, and is slow at that.
+    """
+    kinds: dict[Any, list[int]] = {}
+    for number, collection in enumerate(collections):
+        kinds.setdefault(_kind(collection), []).append(number)
+    graph: dict[Any, Any] = {}
+    keys: dict[int, Any] = {}
+    for kind, numbers in kinds.items():
+        some = [collections[number] for number in numbers]
+        lowered = _as_delayed(some) if kind == "delayed" else _expression(some, optimize)
+        graph |= _dask("dask.utils").ensure_dict(lowered[0])
+        keys |= zip(numbers, lowered[1], strict=True)
+    return graph, [keys[number] for number in range(len(collections))]
+
+
+def _kind(collection: Any) -> Any:
+    """What Dask lowers together: delayed objects, expressions, graphs with one optimizer."""
+    if isinstance(collection, _dask("dask.delayed").Delayed):
+        return "delayed"
+    is_expression = isinstance(getattr(collection, "expr", None), _dask("dask._expr").Expr)
+    if is_expression or hasattr(collection, "__dask_exprs__"):
+        return "expression"
+    return "graph", getattr(collection, "__dask_optimize__", None)
+
+
+def _as_delayed(collections: list[Any]) -> tuple[dict[Any, Any], list[Any]]:
     graph: dict[Any, Any] = {}
     for collection in collections:
         graph |= _dask("dask.utils").ensure_dict(collection.__dask_graph__())
-    nodes = _dask("dask._task_spec").convert_legacy_graph(graph)
-    keys = [collection.__dask_keys__() for collection in collections]
-    known: dict[Any, Any] = {}
-    for key in _in_order(nodes, list(_flat(keys))):
-        known[key] = _add(flow, key, nodes[key], known)
-    return [_finished(flow, c, k, known) for c, k in zip(collections, keys, strict=True)]
+    return graph, [collection.key for collection in collections]
 
 
-def _optimized(collections: list[Any]) -> list[Any]:
-    """As Dask would; of delayed objects it only drops what is not needed, and is slow at that."""
-    kind = _dask("dask.delayed").Delayed
-    others = [collection for collection in collections if not isinstance(collection, kind)]
-    better = iter(_dask("dask").optimize(*others))
-    return [c if isinstance(c, kind) else next(better) for c in collections]
+def _expression(collections: list[Any], optimize: bool) -> tuple[Any, list[Any]]:
+    """What dask.compute does before it calls a scheduler; shuffles become plain tasks."""
+    expression = _dask("dask.base").collections_to_expr(collections, optimize)
+    with _dask("dask").config.set({"dataframe.shuffle.method": "tasks"}):
+        lowered = _dask("dask._expr").FinalizeCompute(expression).optimize()
+        graph = lowered.__dask_graph__()
+    keys = [list(_flat(some)) for some in lowered.__dask_keys__()]
+    for collection, some in zip(collections, keys, strict=True):
+        if len(some) != 1:
+            problem = f"Dask makes {len(some)} results of one {type(collection).__name__}"
+            raise InputError(f"{problem}, not a single one; turn it into delayed objects first")
+    return graph, [key for (key,) in keys]
 
 
-def _finished(flow: Flow, collection: Any, keys: Any, known: Mapping[Any, Any]) -> Any:
-    """What Dask would make of the results of a collection's keys, as a task where it is more."""
-    finish, extra = collection.__dask_postcompute__()
-    if finish is _dask("dask.delayed").single_key:
-        return known[keys[0]]
-    kind = type(collection).__name__
-    return flow.call(finish, (_looked_up(keys, known), *extra), category=f"finalize-{kind}")
+def _futures(
+    collections: list[Any], graph: Mapping[Any, Any], nodes: Mapping[Any, Any]
+) -> dict[Any, Any]:
+    """What a cluster computes already, by key: persisted collections, and futures among arguments.
+
+    Optimizers leave the key alone behind, so the collections' own graphs are looked through, too.
+    """
+    parts: list[Any] = [*graph.values(), *nodes.values()]
+    for collection in collections:
+        layers = getattr(getattr(collection, "dask", None), "layers", {})
+        parts += [v for part in layers.values() if part.is_materialized() for v in part.values()]
+    kind = _dask("distributed").Future
+    return {ref.key: ref for part in parts for ref in _refs(part) if isinstance(ref, kind)}
 
 
-def _looked_up(keys: Any, known: Mapping[Any, Any]) -> Any:
-    return [_looked_up(k, known) for k in keys] if isinstance(keys, list) else known[keys]
+def _gathered(futures: list[Any]) -> dict[Any, Any]:
+    """The values of futures, brought here: a task's argument may go to any machine."""
+    if not futures:
+        return {}
+    client = futures[0].client
+    if client.asynchronous:
+        problem = f"{str(futures[0].key)!r} is a future of an asynchronous client"
+        raise InputError(f"{problem}; give weft the collection from before it was persisted")
+    return dict(zip((f.key for f in futures), client.gather(futures), strict=True))
 
 
 def _flat(keys: Any) -> Iterator[Any]:
@@ -117,8 +174,8 @@ def _in_order(nodes: Mapping[Any, Any], wanted: Sequence[Any]) -> Iterator[Any]:
             stack.pop()
             continue
         if key not in nodes:
-            problem = f"{str(key)!r} is not in the graph: a future, or a persisted collection"
-            raise InputError(f"{problem}; give weft the collection from before it was persisted")
+            problem = f"{str(key)!r} is not in the graph"
+            raise InputError(f"{problem}; give weft the collection that it was made of")
         missing = [k for k in dict.fromkeys(_needs(nodes[key])) if k not in done]
         if not path.isdisjoint(missing) or key in missing:
             raise InputError(f"the graph has a cycle through {str(key)!r}")
@@ -133,14 +190,51 @@ def _in_order(nodes: Mapping[Any, Any], wanted: Sequence[Any]) -> Iterator[Any]:
 
 def _needs(part: Any) -> Iterator[Any]:
     """The keys that a part of the graph refers to, in the order in which it does."""
+    return (ref.key for ref in _refs(part))
+
+
+def _refs(part: Any) -> Iterator[Any]:
     spec = _dask("dask._task_spec")
     if isinstance(part, spec.TaskRef):
-        yield part.key
+        yield part
     elif isinstance(part, spec.Alias):
-        yield part.target
+        yield spec.TaskRef(part.target)
+    elif isinstance(part, spec.Task) and part.has_subgraph():
+        inner, _, names, *outer = part.args  # sorted by hash, so the order is that of their use
+        given = dict(zip(names, outer, strict=False))
+        used = [ref.key for node in inner.values() for ref in _refs(node) if ref.key in given]
+        for value in (*(given[name] for name in used), *outer):
+            yield from _refs(value)
     elif isinstance(part, spec.Task):
         for value in (*part.args, *part.kwargs.values()):
-            yield from _needs(value)
+            yield from _refs(value)
+
+
+def _functions(part: Any) -> Iterator[Any]:
+    """The functions that a part of the graph calls."""
+    if isinstance(part, _dask("dask._task_spec").Task):
+        yield part.func
+        inner = part.args[0].values() if part.has_subgraph() else part.args
+        for value in (*inner, *part.kwargs.values()):
+            yield from _functions(value)
+
+
+def _refuse_shuffles(node: Any) -> None:
+    """Those that leave data outside their results: a task that is made again would double it."""
+    for function in _functions(node):
+        named = function if hasattr(function, "__qualname__") else type(function)
+        home = str(getattr(named, "__module__", ""))
+        if home.startswith("distributed.shuffle"):
+            problem, how = "Dask's P2P", "in the workers' memory"
+        elif home.partition(".")[0] == "partd" or named.__qualname__ == "maybe_buffered_partd":
+            problem, how = "Dask's disk", "in files of one machine"
+        else:
+            continue
+        raise InputError(
+            f"{problem} shuffle keeps data {how}, which weft cannot make again; choose shuffles "
+            "by tasks (shuffle='tasks', shuffle_method='tasks', rechunk(method='tasks')), or call "
+            "dask.config.set({'dataframe.shuffle.method': 'tasks'}) before the collection is made"
+        )
 
 
 def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any]) -> Any:
@@ -148,6 +242,7 @@ def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any]) -> Any:
     spec = _dask("dask._task_spec")
     if not isinstance(node, spec.Task):
         return _argument(node, known)
+    _refuse_shuffles(node)
     function: Callable[..., Any]
     kwargs: dict[str, Any] = {}
     if isinstance(node, spec.NestedContainer) and _is_plain(node):
@@ -215,6 +310,7 @@ def _labels(key: Any, node: Any) -> tuple[str, str]:
     """A task's name, and its category: the key's prefix; the function where the user named it."""
     utils = _dask("dask.utils")
     prefix = utils.key_split(key)
+    prefix = prefix.removesuffix("-hlgfinalizecompute")
     named = prefix == key or prefix == "Other"
     return str(key if prefix == "Other" else prefix), utils.funcname(node.func) if named else prefix
 
