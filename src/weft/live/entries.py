@@ -8,7 +8,7 @@ from weft.errors import InputError
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.journal.packed import pack, unpack
 from weft.journal.plain import real
-from weft.model import Estimates, Platform, Schedule, Workflow
+from weft.model import Estimates, Evaluation, Platform, Schedule, Workflow
 from weft.model.events import (
     CancelTask,
     Command,
@@ -66,7 +66,7 @@ def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platf
     if content["t"] == "estimates":
         estimates = Estimates(unpack(content["cost"]))
         platform = platform_from_dict(content["platform"])
-        return NewEstimates(time, estimates, platform, content["because"])
+        return NewEstimates(time, estimates, platform, content.get("because", ""))
     if content["t"] == "strategy":
         return NewStrategy(time, content["strategy"], content["because"])
     if content["t"] != "plan":
@@ -82,6 +82,20 @@ def entry_from_dict(content: dict[str, Any], workflow: Workflow, platform: Platf
         finish=unpack(content["finish"]),
     )
     return NewPlan(time, content["version"], schedule, real(content["seconds"]))
+
+
+def evaluation_from_dict(content: dict[str, Any]) -> Evaluation:
+    """What became of a plan."""
+    return Evaluation(
+        time=real(content["time"]),
+        reason=content["reason"],
+        forced=content["forced"],
+        taken=content["taken"],
+        makespan=real(content["makespan"]),
+        projected=real(content["projected"]),
+        migrated=content.get("migrated", 0),
+        seconds=real(content["seconds"]),
+    )
 
 
 def commands_to_dict(commands: list[Command]) -> dict[str, Any]:

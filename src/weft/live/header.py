@@ -16,7 +16,7 @@ from weft.model import Estimates, Platform, Workflow
 from weft.version import __version__
 
 VERSION = 1
-RULES = 4  # a journal is replayed by the rules, and the orders of `ico`, that it was written under
+RULES = 5  # by which coordinators decide, and `ico` orders; see decision 028
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,12 @@ class Header:
     @staticmethod
     def from_dict(content: dict[str, Any], directory: Path) -> Header:
         """The header of a journal that this version can read."""
-        found, known = (content.get("version"), content.get("rules", 1)), (VERSION, RULES)
-        if found != known:
+        version, rules = content.get("version"), rules_of(content)
+        if version != VERSION or rules > RULES:
             raise InputError(
-                f"this journal is of version {found[0]}.{found[1]}, written by weft "
-                f"{content.get('weft', '?')}; this weft reads version {known[0]}.{known[1]}"
+                f"this journal is of version {version}.{rules}, written by weft "
+                f"{content.get('weft', '?')}; this weft reads versions up to {VERSION}.{RULES}: "
+                "use the one that wrote it, or a newer one"
             )
         try:
             return Header._read(content, directory)
@@ -90,6 +91,11 @@ class Header:
             source=content["source"],
             created=content["created"],
         )
+
+
+def rules_of(content: dict[str, Any]) -> int:
+    """The rules that a header, or an entry about a resumed run, was written under."""
+    return int(content.get("rules", 1))
 
 
 def now_in_words() -> str:

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from weft import registry
+from weft.contracts import Order
 from weft.coordinator import Coordinator
+from weft.coordinator.facts import Facts
 from weft.coordinator.purse import STOP
+from weft.errors import InputError
 from weft.journal.log import Contents
-from weft.live.entries import commands_to_dict, entry_from_dict
-from weft.live.header import Header
+from weft.live.entries import commands_to_dict, entry_from_dict, evaluation_from_dict
+from weft.live.header import RULES, Header, rules_of
 from weft.model import Run
-from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, Replan
+from weft.model.events import Command, Event, EventKind, NewEstimates, NewPlan, NewStrategy, Replan
 from weft.wiring import Progress, record
 
 HEARD = ("event", "plan", "estimates", "strategy")
@@ -58,8 +61,13 @@ def replay(contents: Contents, directory: Path) -> Replayed:
     )
     progress = Progress(coordinator, planner, events=[])
     replayed = Replayed(header, progress)
-    said = _performed(coordinator.begin())
-    for content in contents.entries:
+    former, entries = by_other_rules(contents)
+    if former is None:
+        said = _performed(coordinator.begin())
+    else:
+        said = []
+        _take_facts(replayed, Facts(coordinator, policy), former)
+    for content in entries:
         kind = content.get("t")
         if kind in HEARD:
             said += _performed(_heard(replayed, content))
@@ -67,17 +75,83 @@ def replay(contents: Contents, directory: Path) -> Replayed:
             replayed.decisions.append(commands_to_dict(said))
             replayed.journalled.append(content)
             said = []
-        elif kind == "end":
-            replayed.ends.append(content)
-        elif kind == "resumed":
-            replayed.sittings.append(content["time"])
-            said = []  # what was decided last was never done
-            if content.get("over_budget"):
-                coordinator.purse.stops = content["over_budget"] == STOP
+        else:
+            _note(replayed, content)
+            if kind == "resumed":
+                said = []  # what was decided last was never done
     # perhaps only since it was gone on with
     if progress.planner is not None and coordinator.purse.kept:
         progress.planner = registry.within_budget(progress.planner)
     return replayed
+
+
+def by_other_rules(contents: Contents) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
+    """The entries that were decided by rules of former versions, if any, and those by today's.
+
+    A resumed run goes on by the rules of the weft that resumes it.
+    """
+    resumed = [k for k, entry in enumerate(contents.entries) if entry.get("t") == "resumed"]
+    known = {k: rules_of(contents.entries[k]) for k in resumed if "rules" in contents.entries[k]}
+    if any(rules > RULES for rules in known.values()):
+        raise InputError(
+            f"a newer weft has gone on with this run (rules {max(known.values())}; this one knows "
+            f"those up to {RULES}): use that one"
+        )
+    if rules_of(contents.header) == RULES:
+        return None, contents.entries
+    at = next((k for k, rules in known.items() if rules == RULES), len(contents.entries))
+    return contents.entries[:at], contents.entries[at:]
+
+
+def _take_facts(replayed: Replayed, facts: Facts, entries: list[dict[str, Any]]) -> None:
+    """Take what was done by other rules as it was done."""
+    progress = replayed.progress
+    judged = any(content.get("t") == "evaluation" for content in entries)
+    for content in entries:
+        kind = content.get("t")
+        if kind in HEARD:
+            _take_fact(progress, facts, content, judged)
+        elif kind == "evaluation":
+            facts.judge(evaluation_from_dict(content))
+        elif kind == "commands":
+            for command in content["do"]:
+                facts.do(command)
+            replayed.decisions.append(content)
+            replayed.journalled.append(content)
+        else:
+            _note(replayed, content)
+        progress.note_plan()
+    facts.decide_again()
+
+
+def _take_fact(progress: Progress, facts: Facts, content: dict[str, Any], judged: bool) -> None:
+    coordinator = facts.coordinator
+    entry = entry_from_dict(content, coordinator.workflow, coordinator.platform)
+    if isinstance(entry, Event):
+        assert progress.events is not None
+        progress.events.append(entry)
+        facts.hear(entry)
+    elif isinstance(entry, NewEstimates):
+        progress.learned.append(entry)
+        coordinator.learn(entry)
+    elif isinstance(entry, NewStrategy):
+        policy, progress.planner = registry.strategy(entry.strategy)
+        assert not isinstance(policy, Order)
+        progress.switched = entry
+        facts.follow_plans(policy, entry)
+    else:
+        progress.planning_seconds += entry.seconds
+        facts.note_plan(entry.time, entry.schedule, judged)
+
+
+def _note(replayed: Replayed, content: dict[str, Any]) -> None:
+    """What the coordinator need not hear of."""
+    if content.get("t") == "end":
+        replayed.ends.append(content)
+    elif content.get("t") == "resumed":
+        replayed.sittings.append(content["time"])
+        if content.get("over_budget"):
+            replayed.progress.coordinator.purse.stops = content["over_budget"] == STOP
 
 
 def _heard(replayed: Replayed, content: dict[str, Any]) -> list[Command]:

@@ -21,7 +21,7 @@ from weft.journal.places import RunHome
 from weft.kernels import board as b
 from weft.live.checks import check_work, outputs, warn_of_limits
 from weft.live.estimating import Estimating
-from weft.live.header import Header, now_in_words
+from weft.live.header import RULES, Header, now_in_words
 from weft.live.machines import check_on, open_machines
 from weft.live.options import Options
 from weft.live.outcome import Outcome
@@ -190,7 +190,7 @@ def resume(
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
         session.attempts_before = int(coordinator.board.counts[b.N_ATTEMPTS])
         then = {} if over_budget is None else {"over_budget": over_budget}
-        recorder.note("resumed", time=clock(), created=now_in_words(), **then)
+        recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
         return _sit(session, lambda: take_up(session, budget), fetch)
 
 

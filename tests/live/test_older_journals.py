@@ -1,0 +1,127 @@
+"""Journals of every version of the rules: they are shown, and the runs are resumed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaos.runs import limited
+from weft.cli.report_data import report_of
+from weft.errors import InputError
+from weft.journal.log import Journal, read
+from weft.journal.places import RunHome
+from weft.kernels import board as b
+from weft.live import resume
+from weft.live.header import RULES
+from weft.live.replay import replay
+from weft.model.check_run import check_run
+
+# runs of 16 commands, `t5` writes `x5`, whose weft was killed when about half was done; the one on
+# Dask has ended. By name: rules-VERSION-STRATEGY
+JOURNALS = sorted((Path(__file__).parent / "journals").glob("rules-*.jsonl"))
+KILLED = [path for path in JOURNALS if "dask" not in path.stem]
+
+
+def version(path: Path) -> int:
+    return int(path.stem.split("-")[1])
+
+
+def facts_of(entries: list[dict[str, Any]]) -> tuple[dict[int, tuple[int, int]], set[int]]:
+    """Attempts as (task, processor), and those that have finished, read off the plain entries."""
+    attempts = dict[int, tuple[int, int]]()
+    finished = set[int]()
+    for entry in entries:
+        if entry["t"] == "commands":
+            attempts |= {c[1]: (c[2], c[3]) for c in entry["do"] if c[0] == "start"}
+        elif entry.get("kind") == "task_finished":
+            finished.add(entry["which"])
+    return attempts, finished
+
+
+def home_of(path: Path, directory: Path) -> RunHome:
+    """The run in a directory of its own, with the files of the tasks that are done."""
+    contents = read(path)
+    attempts, finished = facts_of(contents.entries)
+    for attempt in finished:
+        task = contents.header["workflow"]["tasks"][attempts[attempt][0]]
+        (directory / f"x{task.removeprefix('t')}").write_text(f"{task.removeprefix('t')}\n")
+    home = directory / ".weft" / "runs" / "kept-20260101-000000"
+    home.mkdir(parents=True)
+    shutil.copy(path, home / "journal.jsonl")
+    return RunHome(home)
+
+
+def test_every_version_is_kept() -> None:
+    """Whoever changes the rules keeps a journal of a run by the rules before."""
+    assert {version(path) for path in JOURNALS} == set(range(1, RULES))
+
+
+@pytest.mark.parametrize("path", JOURNALS, ids=lambda path: path.stem)
+def test_shown(path: Path, tmp_path: Path) -> None:
+    contents = read(path)
+    assert contents.damage is None
+    assert contents.header.get("rules", 1) == version(path)
+    home = home_of(path, tmp_path)
+    told = report_of(home)
+    attempts, finished = facts_of(contents.entries)
+    log = told.run.attempts
+    assert dict(enumerate(zip(log.task, log.processor, strict=True))) == attempts
+    lost = set(np.flatnonzero(log.end == b.REWOUND).tolist())
+    assert set(np.flatnonzero(log.end == b.FINISHED).tolist()) == finished - lost
+    assert told.done == len({attempts[k][0] for k in finished - lost})
+    judged = [e for e in contents.entries if e["t"] == "evaluation"]
+    plans = [e for e in contents.entries if e["t"] == "plan"]
+    taken = sum(e["taken"] for e in judged) if judged else len(plans)
+    assert len(told.run.plans) == taken
+    if told.done == told.tasks:
+        check_run(told.run)
+
+
+@pytest.mark.parametrize("path", KILLED, ids=lambda path: path.stem)
+def test_resumed(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    home = home_of(path, tmp_path)
+    attempts, finished = facts_of(read(path).entries)
+    with limited(60):
+        outcome = resume(home)
+    assert outcome.ok, outcome.failures
+    check_run(outcome.run)
+    for i in range(16):
+        assert (tmp_path / f"x{i}").read_text() == f"{i}\n"
+    again = {attempts[k][0] for k in finished} & set(outcome.run.attempts.task[len(attempts) :])
+    assert not again  # what was done is not done again
+    # and from there on the journal is one by the rules of today, to the letter
+    replayed = replay(read(home.journal), home.data)
+    assert replayed.decisions == replayed.journalled
+    replayed.progress.coordinator.check_state()
+    for name, values in vars(outcome.run.attempts).items():
+        np.testing.assert_array_equal(values, getattr(replayed.run().attempts, name))
+
+
+def test_lost_files_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    home = home_of(KILLED[0], tmp_path)
+    (tmp_path / "x0").unlink()
+    with limited(60):
+        assert resume(home).ok
+    assert (tmp_path / "x0").read_text() == "0\n"
+
+
+def test_journals_of_a_newer_weft(tmp_path: Path) -> None:
+    home = home_of(KILLED[0], tmp_path)
+    contents = read(home.journal)
+    home.journal.unlink()
+    with Journal.create(home.journal, {**contents.header, "rules": RULES + 1}) as journal:
+        journal.append(contents.entries)
+    with pytest.raises(InputError, match=rf"version 1\.{RULES + 1}.*up to 1\.{RULES}"):
+        replay(read(home.journal), home.data)
+    home.journal.unlink()
+    with Journal.create(home.journal, contents.header) as journal:
+        resumed = {"t": "resumed", "time": 9.0, "rules": RULES + 1}
+        journal.append([*contents.entries, resumed])
+    with pytest.raises(InputError, match="a newer weft has gone on with this run"):
+        replay(read(home.journal), home.data)
