@@ -47,7 +47,8 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
     writer = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, bufsize=0
     )
-    assert writer.stdout is not None and writer.stderr is not None
+    assert writer.stdout is not None
+    assert writer.stderr is not None
     writer.stdout.read(1)
     writer.stdout.close()
     assert writer.stderr.read() == b""

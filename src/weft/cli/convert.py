@@ -10,12 +10,14 @@ import typer
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The workflow to read.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; - is standard output.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The file to write; - is standard output.")
+    ],
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
-            help="The format to write: yaml, json, wfformat, stg. Default: by the suffix; yaml for -.",
+            help="The format: yaml, json, wfformat, stg. Default: by the suffix; yaml for -.",
         ),
     ] = None,
     source_format: Annotated[

@@ -27,7 +27,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="The file to write, in the format of its suffix; without, or -, YAML to standard output.",
+        help="The file to write, in the format of its suffix; without, or -: YAML to stdout.",
         rich_help_panel=OUTPUT,
     ),
 ]
