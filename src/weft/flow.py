@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 from weft.errors import InputError
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
-from weft.model.call import refs
+from weft.model.call import bare, qualified_name, refs
 
 _OPTIONS = ("name", "cost", "category", "retries", "timeout", "size", "after")
 
@@ -136,7 +134,7 @@ class Flow:
             math.nan if cost is None else _number(cost, f"{place}: cost"),
             0.0 if size is None else _number(size, f"{place}: size"),
             TaskSpec(
-                category or _category_of(function),
+                category or qualified_name(function),
                 retries=None if retries is None else _whole(retries, f"{place}: retries"),
                 timeout=None if timeout is None else _positive(timeout, f"{place}: timeout"),
             ),
@@ -280,23 +278,8 @@ def _signature_of(function: Any) -> inspect.Signature | None:
         return None
 
 
-def _bare(function: Any) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function if hasattr(function, "__qualname__") else type(function)
-
-
 def _name_of(function: Any) -> str:
-    return str(getattr(_bare(function), "__name__", "task")).strip("<>")
-
-
-def _category_of(function: Any) -> str:
-    bare = _bare(function)
-    home = getattr(bare, "__module__", None) or type(bare).__module__
-    main = sys.modules.get("__main__")
-    if home == "__main__" and (file := getattr(main, "__file__", None)):
-        home = Path(file).stem  # or all scripts would share the history of their main functions
-    return f"{home}.{bare.__qualname__}"
+    return str(getattr(bare(function), "__name__", "task")).strip("<>")
 
 
 def _number(value: Any, place: str) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from weft.arrays import FloatArray
-from weft.history.predictor import Prediction, categories_of, predict
+from weft.history.origins import categories_of
+from weft.history.predictor import Prediction, predict
 from weft.history.records import History, TaskRecord, TransferRecord
 from weft.model import Platform, Processor, TaskSpec, Workflow
 

@@ -16,21 +16,32 @@ if TYPE_CHECKING:
     import sqlite3
 
 FILE = "history.db"
-SCHEMA = 1
+SCHEMA = 2
 APPLICATION = 0x77656674  # "weft": how the file says whose it is
 PATIENCE = 30.0  # seconds to wait for other writers
 TABLES = """
 CREATE TABLE tasks (
   id INTEGER PRIMARY KEY,
   at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
-  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL);
+  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL, directory TEXT, command TEXT);
 CREATE TABLE transfers (
   id INTEGER PRIMARY KEY,
   at REAL NOT NULL, run TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
   size REAL NOT NULL, seconds REAL NOT NULL);
 CREATE INDEX tasks_by_cell ON tasks (category, machine, at);
 CREATE INDEX transfers_by_link ON transfers (source, target, at);
+CREATE INDEX tasks_by_origin ON tasks (directory, workflow, category, machine, at);
+CREATE INDEX tasks_by_command ON tasks (category, command, machine, at);
 """
+# from the tables of each version to those of the next; what an old record does not tell is NULL
+UPGRADES = {
+    1: """
+ALTER TABLE tasks ADD COLUMN directory TEXT;
+ALTER TABLE tasks ADD COLUMN command TEXT;
+CREATE INDEX tasks_by_origin ON tasks (directory, workflow, category, machine, at);
+CREATE INDEX tasks_by_command ON tasks (category, command, machine, at);
+"""
+}
 
 
 class HistoryError(WeftError):
@@ -81,19 +92,24 @@ def _prepare(path: Path) -> None:
 
 
 def _settle(connection: sqlite3.Connection, path: Path) -> None:
-    """Check whose file this is, make the tables in an empty one, and let readers read on."""
+    """Check whose file this is, make or renew its tables, and let readers read on."""
     connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is gone
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA temp_store = MEMORY")
     _write_ahead(connection)
-    version = _version(connection, path)
-    if version == 0:
+    if _version(connection, path) < SCHEMA:
         with transaction(connection):
-            if _version(connection, path) == 0:  # still: another process may have been faster
-                for statement in TABLES.split(";"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            # still: another process may have been faster
+            while (version := _version(connection, path)) < SCHEMA:
+                _renew(connection, version)
+
+
+def _renew(connection: sqlite3.Connection, version: int) -> None:
+    """Make the tables, or those of the next version."""
+    for statement in (UPGRADES[version] if version else TABLES).split(";"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {version + 1 if version else SCHEMA}")
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:

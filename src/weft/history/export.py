@@ -15,7 +15,7 @@ from weft.files import printable, write_text
 from weft.history.records import TaskRecord, TransferRecord
 
 COLUMNS = ("kind", "at", "run", "workflow", "category", "machine", "source", "target", "size",
-           "seconds")  # fmt: skip
+           "seconds", "directory", "command")  # fmt: skip
 
 
 def check_suffix(path: Path) -> None:

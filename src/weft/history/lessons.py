@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 
 from weft.arrays import FloatArray
-from weft.history.predictor import categories_of, predict
+from weft.history.origins import categories_of
+from weft.history.predictor import predict
 from weft.history.records import History
 from weft.kernels import board as b
 from weft.kernels.board import Board

@@ -18,6 +18,7 @@ from weft.history.medians import (
     group_deviations,
     group_medians,
 )
+from weft.history.origins import Row
 from weft.history.records import Table
 from weft.history.speeds import Cells, Speeds, machine_speeds
 
@@ -78,11 +79,11 @@ def find_speeds(table: Table, values: FloatArray, counted: BoolArray, declared: 
     row, machine = key // n_machines, key % n_machines
     count = np.bincount(of_record, minlength=len(key))
     kinds = [Cells(row, machine, level, np.sqrt(count))]
-    n_rows = len(table.categories)
+    n_rows = len(table.rows)
     known = ~np.isnan(declared.cost[row]) if len(row) else np.zeros(0, np.bool_)
     costs = level[known] - declared.cost[row[known]]
     kinds.append(_typical(np.full(len(costs), n_rows), machine[known], costs, n_machines))
-    group = _groups(table.categories)[row] if len(row) else row
+    group = _groups(table.rows)[row] if len(row) else row
     alone = (np.bincount(row, minlength=n_rows)[row] == 1) & (group >= 0)
     rows = n_rows + 1 + group[alone]
     kinds.append(_typical(rows, machine[alone], level[alone], n_machines))
@@ -94,7 +95,7 @@ def find_speeds(table: Table, values: FloatArray, counted: BoolArray, declared: 
 
 def measure(table: Table, values: FloatArray, counted: BoolArray, speeds: Speeds) -> Levels:
     """The levels and deviations of cells and categories, given the machines' speeds."""
-    n_machines, n_categories = len(speeds.slowness), len(table.categories)
+    n_machines, n_categories = len(speeds.slowness), len(table.rows)
     values, category = values[counted], table.category[counted]
     key, of_record = np.unique(_keys(table, n_machines)[counted], return_inverse=True)
     count, n = np.bincount(of_record, minlength=len(key)), len(key)
@@ -148,10 +149,11 @@ def _typical(row: Indices, machine: Indices, level: FloatArray, n_machines: int)
     )
 
 
-def _groups(categories: tuple[str, ...]) -> IntArray:
-    """The group of each category: what stands before its last slash; -1 if there is none."""
-    prefixes = [name.rpartition("/")[0] for name in categories]
-    index = {prefix: number for number, prefix in enumerate(sorted({*prefixes} - {""}))}
+def _groups(rows: tuple[Row, ...]) -> IntArray:
+    """The group of each row: what stands before its category's last slash; -1 if there is none."""
+    prefixes = [(row.level, row.category.rpartition("/")[0]) for row in rows]
+    named = sorted({prefix for prefix in prefixes if prefix[1]})
+    index = {prefix: number for number, prefix in enumerate(named)}
     return np.array([index.get(prefix, -1) for prefix in prefixes], dtype=np.int32)
 
 

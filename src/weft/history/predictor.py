@@ -9,8 +9,10 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import BoolArray, FloatArray, sealed
+from weft.arrays import BoolArray, FloatArray, IntArray, sealed
 from weft.history.levels import Levels, calibration, find_speeds, log_seconds, measure
+from weft.history.medians import Indices
+from weft.history.origins import Level, Row
 from weft.history.question import Question
 from weft.history.records import History, Table
 from weft.history.sizes import Shapes, find_shapes
@@ -27,10 +29,23 @@ ByteArray = npt.NDArray[np.uint8]
 class Source(IntEnum):
     """The links of the chain: where an estimate comes from."""
 
-    MEASURED = 0  # the same category on the same machine
-    SCALED = 1  # the same category elsewhere, by the machines' speeds
+    MEASURED = 0  # the same workflow and category on the same machine
+    SCALED = 1  # the same on other machines, by the machines' speeds
     DECLARED = 2  # the declared cost, by the machine's speed where it is known
-    DEFAULT = 3  # the median of the run's other tasks, or one second
+    NEAR = 3  # the category in other workflows of the directory
+    FAR = 4  # the category and command in other directories, or of unknown origin
+    DEFAULT = 5  # the median of the run's other tasks, or one second
+
+
+FALLBACKS = ((Level.NEAR, Source.NEAR), (Level.FAR, Source.FAR), (Level.OLD, Source.FAR))
+SAID = {
+    Source.MEASURED: "measured here before",
+    Source.SCALED: "measured on other machines",
+    Source.DECLARED: "by their declared cost",
+    Source.NEAR: "from other workflows of this directory",
+    Source.FAR: "from elsewhere",
+    Source.DEFAULT: "unknown, taken as typical",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +56,7 @@ class Prediction:
     spread: FloatArray
     source: ByteArray
     blind: bool  # no task has a history or a declared cost
+    rows: tuple[Row | None, ...]  # by task: the records that it rests on
 
     def counts(self) -> dict[Source, int]:
         """How many tasks have each source as their best."""
@@ -49,7 +65,8 @@ class Prediction:
 
     def measured(self) -> BoolArray:
         """Which tasks have a history, here or elsewhere."""
-        known: BoolArray = self.source.max(axis=1, initial=0) <= Source.SCALED
+        unknown = (self.source == Source.DECLARED) | (self.source == Source.DEFAULT)
+        known: BoolArray = ~unknown.any(axis=1)
         return known
 
     def message(self, in_order: str | None = None) -> str:
@@ -64,23 +81,9 @@ class Prediction:
                 "planning blind: no task has a history or a declared cost, so all count alike; "
                 "the next run will know more"
             )
-        said = {
-            Source.MEASURED: "measured here before",
-            Source.SCALED: "measured on other machines",
-            Source.DECLARED: "by their declared cost",
-            Source.DEFAULT: "unknown, taken as typical",
-        }
         counts = self.counts()
-        parts = [f"{counts[source]} {text}" for source, text in said.items() if counts[source]]
+        parts = [f"{counts[source]} {text}" for source, text in SAID.items() if counts[source]]
         return f"estimates of {len(self.source)} tasks: {', '.join(parts)}"
-
-
-def categories_of(workflow: Workflow) -> tuple[str, ...]:
-    """The category of every task under which history knows it; its own name if it has none."""
-    return tuple(
-        workflow.spec(task).category or f"{workflow.name}/{name}"
-        for task, name in enumerate(workflow.task_names)
-    )
 
 
 def predict(
@@ -90,33 +93,65 @@ def predict(
     categories: Sequence[str],
     records: History,
     sizes: FloatArray | None = None,
+    commands: Sequence[str] | None = None,
 ) -> Prediction:
-    """Estimates by the chain: measured, scaled, declared, default.
+    """Estimates by the chain: measured, scaled, declared, near, far, default.
 
     `machines` names the machine of every processor and `categories` the category of every task,
-    as the records do; `sizes` are the known bytes of input of every task, NaN where unknown.
+    as the records do; `sizes` are the known bytes of input of every task, NaN where unknown;
+    `commands` are their marks, without which nothing counts from other directories.
     """
     table = records.table()
-    question = Question.put(workflow, platform, machines, categories, table, sizes)
-    levels, shapes, sized = _learn(question, table)
-    logs, spread, source = _from_records(question, levels)
-    if sized is not None:
-        _by_size(question, sized, shapes, logs, spread, source)
-    slowness = levels.slowness[question.machine]
-    known = ~np.isnan(logs)
-    blind = not (known.any() or question.has_cost().any())
-    _from_declared(question, slowness, logs, spread, source)
-    _by_default(slowness, logs, spread, source)
-    return Prediction(Estimates(sealed(np.exp(logs))), sealed(spread), sealed(source), blind)
+    question = Question.put(workflow, platform, machines, categories, table, sizes, commands)
+    known = _learn(question, table)
+    shape = workflow.n_tasks, platform.n_processors
+    found = Found(
+        np.full(shape, np.nan), np.zeros(shape), np.full(shape, Source.DEFAULT, dtype=np.uint8)
+    )
+    used = np.full(workflow.n_tasks, -1)
+    _from_own(question, known, found, used)
+    slowness = known.levels.slowness[question.machine]
+    _from_declared(question, slowness, found)
+    for level, source in FALLBACKS:
+        _from_others(question, known, level, source, found, used)
+    _by_default(slowness, found)
+    return Prediction(
+        Estimates(sealed(np.exp(found.logs))),
+        sealed(found.spread),
+        sealed(found.source),
+        blind=bool((found.source == Source.DEFAULT).all()),
+        rows=tuple(table.rows[row] if row >= 0 else None for row in used.tolist()),
+    )
 
 
-def _learn(question: Question, table: Table) -> tuple[Levels, Shapes | None, Levels | None]:
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What is found by and by, of every task on every processor; NaN where nothing is known."""
+
+    logs: FloatArray  # of seconds
+    spread: FloatArray
+    source: ByteArray
+
+    def put(self, tasks: Indices, logs: FloatArray, spread: FloatArray, source: ByteArray) -> None:
+        """This is known of some tasks."""
+        self.logs[tasks], self.spread[tasks], self.source[tasks] = logs, spread, source
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
     """What the records say, without sizes, and with them if they tell something."""
+
+    levels: Levels
+    shapes: Shapes | None
+    sized: Levels | None
+
+
+def _learn(question: Question, table: Table) -> Known:
     values, every = log_seconds(table), np.ones(len(table.seconds), dtype=np.bool_)
     speeds = find_speeds(table, values, every, question.declared)
-    asked = np.zeros(len(table.categories), dtype=np.bool_)
-    of_task = question.task_category
-    asked[of_task[~np.isnan(question.size) & (of_task >= 0)]] = True
+    asked = np.zeros(len(table.rows), dtype=np.bool_)
+    rows = question.row[:, ~np.isnan(question.size)]
+    asked[rows[rows >= 0]] = True
     shapes, grown = None, values
     for _ in range(2):  # speeds are needed to see sizes, and sizes to see speeds
         if asked.any():
@@ -129,65 +164,67 @@ def _learn(question: Question, table: Table) -> tuple[Levels, Shapes | None, Lev
                 speeds = find_speeds(table, grown, ~np.isnan(grown), question.declared)
     levels = measure(table, values, every, speeds)
     sized = measure(table, grown, ~np.isnan(grown), speeds) if shapes is not None else None
-    return levels, shapes, sized
+    return Known(levels, shapes, sized)
 
 
-def _from_records(question: Question, levels: Levels) -> tuple[FloatArray, FloatArray, ByteArray]:
-    """Log seconds, deviations and sources by the first two links; NaN where they know nothing."""
-    logs, spread, source = _by_kind(question, levels)
-    rows = question.kind
-    logs, spread, source = logs[rows], spread[rows], source[rows]
+def _from_own(question: Question, known: Known, found: Found, used: IntArray) -> None:
+    """Put in what was measured in the same workflow, here or elsewhere."""
+    rows = question.row[Level.OWN]
+    tasks = np.flatnonzero(rows >= 0)
+    logs, spread, source = _from_rows(question, known, tasks, rows[tasks])
     # a cost declared for just this processor knows more than a speed that nobody has measured
-    better = (source == Source.SCALED) & ~np.isnan(question.given)
-    better &= ~levels.measured[question.machine][None, :]
+    better = (source == Source.SCALED) & ~np.isnan(question.given[tasks])
+    better &= ~known.levels.measured[question.machine][None, :]
     logs[better] = np.nan
+    found.put(tasks, logs, spread, source)
+    used[tasks] = rows[tasks]
+
+
+def _from_others(
+    question: Question, known: Known, level: Level, source: Source, found: Found, used: IntArray
+) -> None:
+    """Put in what was measured farther off, for tasks of which nothing is known so far."""
+    rows = question.row[level]
+    tasks = np.flatnonzero((rows >= 0) & np.isnan(found.logs).all(axis=1))
+    logs, spread, _ = _from_rows(question, known, tasks, rows[tasks])
+    found.put(tasks, logs, spread, np.full(logs.shape, source, dtype=np.uint8))
+    used[tasks] = rows[tasks]
+
+
+def _from_rows(
+    question: Question, known: Known, tasks: Indices, rows: IntArray
+) -> tuple[FloatArray, FloatArray, ByteArray]:
+    """Log seconds, deviations and sources of some tasks by these rows, and by size where that is
+    known and tells something."""
+    logs, spread, source = _by_row(question, known.levels, rows)
+    if known.shapes is None or known.sized is None:
+        return logs, spread, source
+    some = known.shapes.used[rows] & ~np.isnan(question.size[tasks])
+    grown, own_spread, own_source = _by_row(question, known.sized, rows[some])
+    logs[some] = grown + known.shapes.log(rows[some], question.size[tasks[some]])[:, None]
+    spread[some], source[some] = own_spread, own_source
     return logs, spread, source
 
 
-def _by_kind(question: Question, levels: Levels) -> tuple[FloatArray, FloatArray, ByteArray]:
-    """The same for the workflow's categories."""
-    known = question.category >= 0
-    of_category = np.full(len(question.category), np.nan)
-    of_category[known] = levels.category[question.category[known]]
-    cell = levels.find(question.category, question.machine)
-    scaled = of_category[:, None] + levels.slowness[question.machine][None, :]
+def _by_row(
+    question: Question, levels: Levels, rows: IntArray
+) -> tuple[FloatArray, FloatArray, ByteArray]:
+    """The same by rows alone; tasks that share one are looked up once."""
+    row, of_task = np.unique(rows, return_inverse=True)
+    cell = levels.find(row, question.machine)
+    scaled = levels.category[row][:, None] + levels.slowness[question.machine][None, :]
     unsure = np.where(levels.measured[question.machine], 0.0, UNMEASURED_SPREAD)
     spread = np.broadcast_to(np.hypot(levels.scaled_spread, unsure), cell.shape).copy()
     here = cell >= 0
     scaled[here] = levels.level[cell[here]]
     spread[here] = levels.spread[cell[here]]
     source = np.where(here, np.uint8(Source.MEASURED), np.uint8(Source.SCALED))
-    return scaled, spread, source
+    return scaled[of_task], spread[of_task], source[of_task]
 
 
-def _by_size(
-    question: Question,
-    levels: Levels,
-    shapes: Shapes | None,
-    logs: FloatArray,
-    spread: FloatArray,
-    source: ByteArray,
-) -> None:
-    """Put in the tasks of known size whose category depends on it."""
-    assert shapes is not None
-    category = question.task_category
-    tasks = np.flatnonzero((category >= 0) & ~np.isnan(question.size))
-    tasks = tasks[shapes.used[category[tasks]]]
-    own_logs, own_spread, own_source = _by_kind(question, levels)
-    kind = question.kind[tasks]
-    shape = shapes.log(category[tasks], question.size[tasks])
-    logs[tasks] = own_logs[kind] + shape[:, None]
-    spread[tasks], source[tasks] = own_spread[kind], own_source[kind]
-
-
-def _from_declared(
-    question: Question,
-    slowness: FloatArray,
-    logs: FloatArray,
-    spread: FloatArray,
-    source: ByteArray,
-) -> None:
+def _from_declared(question: Question, slowness: FloatArray, found: Found) -> None:
     """Fill in declared costs, corrected by what those of measured categories turned out to be."""
+    logs = found.logs
     declared = question.cost[:, None] + slowness[None, :] - _middle(slowness + question.log_speed)
     declared = np.where(np.isnan(question.given), declared, question.given)
     both = np.isfinite(logs) & np.isfinite(declared)
@@ -195,14 +232,14 @@ def _from_declared(
     unsure = DECLARED_SPREAD
     if len(tasks):
         wrong = np.median(logs[tasks] - declared[tasks], axis=1)
-        found = calibration(wrong, question.kind[tasks], len(question.category))
-        if found is not None:
-            declared += found[0]
-            unsure = max(LEAST_SPREAD, found[1])
+        typical = calibration(wrong, question.kind[tasks], int(question.kind.max()) + 1)
+        if typical is not None:
+            declared += typical[0]
+            unsure = max(LEAST_SPREAD, typical[1])
     _complete(declared, slowness)
     fill = np.isnan(logs) & ~np.isnan(declared)
     logs[fill] = declared[fill]
-    spread[fill], source[fill] = unsure, Source.DECLARED
+    found.spread[fill], found.source[fill] = unsure, Source.DECLARED
 
 
 def _complete(declared: FloatArray, slowness: FloatArray) -> None:
@@ -215,15 +252,14 @@ def _complete(declared: FloatArray, slowness: FloatArray) -> None:
         declared[rows] = np.where(missing[rows], other, declared[rows])
 
 
-def _by_default(
-    slowness: FloatArray, logs: FloatArray, spread: FloatArray, source: ByteArray
-) -> None:
+def _by_default(slowness: FloatArray, found: Found) -> None:
     """Fill in the rest: as the run's other tasks, else a second on a processor in the middle."""
+    logs = found.logs
     unknown = np.isnan(logs[:, 0])  # by now a row is known as a whole, or not at all
     if unknown.any():
         typical = slowness - _middle(slowness) + np.log(DEFAULT_SECONDS)
         logs[unknown] = typical if unknown.all() else np.median(logs[~unknown], axis=0)
-        spread[unknown], source[unknown] = DEFAULT_SPREAD, Source.DEFAULT
+        found.spread[unknown], found.source[unknown] = DEFAULT_SPREAD, Source.DEFAULT
 
 
 def _middle(values: FloatArray) -> float:

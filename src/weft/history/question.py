@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.history.levels import Declared
+from weft.history.origins import Level
 from weft.history.records import Table
 from weft.model import Platform, Workflow
 
@@ -17,10 +18,10 @@ SAME = 0.05  # tasks of a category whose declared costs differ by more than this
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Categories and machines are the records' indices here; costs and speeds are logarithms."""
+    """Rows and machines are the records' indices here; costs and speeds are logarithms."""
 
     kind: IntArray  # task -> its category among those of the workflow
-    category: IntArray  # of each of those, its index in the records; -1: not there
+    row: IntArray  # level, task -> the row of the records that tells of it; -1: there is none
     machine: IntArray  # processor -> machine; those that the records do not know stand at the end
     cost: FloatArray  # task -> the cost at speed 1
     given: FloatArray  # task, processor -> the cost declared for just that
@@ -36,6 +37,7 @@ class Question:
         categories: Sequence[str],
         table: Table,
         sizes: FloatArray | None,
+        commands: Sequence[str] | None = None,
     ) -> Question:
         """The question, with every name looked up."""
         n, p = workflow.n_tasks, platform.n_processors
@@ -43,30 +45,41 @@ class Question:
             raise ValueError("one category and size per task, and one machine per processor")
         kinds = {name: i for i, name in enumerate(dict.fromkeys(categories))}
         kind = np.array([kinds[name] for name in categories], dtype=np.int32)
-        index = {name: i for i, name in enumerate(table.categories)}
-        category = np.array([index.get(name, -1) for name in kinds], dtype=np.int32)
+        row = _rows(categories, commands or [""] * n, workflow.name, table)
         places = {name: i for i, name in enumerate(table.machines)}
         machine = np.array([places.setdefault(m, len(places)) for m in machines], dtype=np.int32)
         with np.errstate(divide="ignore"):  # a cost of nothing is -inf here
             cost, given = np.log(workflow.base_cost), np.log(_given(workflow, platform))
         log_speed = np.log(platform.speed)
-        declared_cost = np.full(len(table.categories), np.nan)
-        declared_cost[category[category >= 0]] = _alike(cost, kind, len(kinds))[category >= 0]
+        declared_cost, own = np.full(len(table.rows), np.nan), row[Level.OWN]
+        declared_cost[own[own >= 0]] = _alike(cost, kind, len(kinds))[kind[own >= 0]]
         declared_speed = np.full(len(places), np.nan)
         declared_speed[machine[::-1]] = log_speed[::-1]  # the first processor of a machine speaks
         size = np.full(n, np.nan) if sizes is None else np.asarray(sizes, dtype=np.float64)
         declared = Declared(declared_cost, declared_speed)
-        return Question(kind, category, machine, cost, given, log_speed, size, declared)
-
-    @property
-    def task_category(self) -> IntArray:
-        """The index in the records of every task's category; -1: not there."""
-        return self.category[self.kind]
+        return Question(kind, row, machine, cost, given, log_speed, size, declared)
 
     def has_cost(self) -> BoolArray:
         """The tasks that declare a cost somewhere."""
         some: BoolArray = ~np.isnan(self.cost) | ~np.isnan(self.given).all(axis=1)
         return some
+
+
+def _rows(
+    categories: Sequence[str], commands: Sequence[str], workflow: str, table: Table
+) -> IntArray:
+    """The row of every task at every level; -1 where there is none."""
+    n = len(categories)
+    found = np.full((len(Level), n), -1, dtype=np.int32)
+    marks = {Level.FAR: commands, Level.OLD: [workflow] * n}
+    for level in {row.level for row in table.rows}:
+        rows = enumerate(table.rows)
+        index = {(row.category, row.mark): i for i, row in rows if row.level == level}
+        tasks = zip(categories, marks.get(level, [""] * n), strict=True)
+        found[level] = [index.get(task, -1) for task in tasks]
+    # without a command nothing far is known to be alike
+    found[Level.FAR, [not command for command in commands]] = -1
+    return found
 
 
 def _given(workflow: Workflow, platform: Platform) -> FloatArray:

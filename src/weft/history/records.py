@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, sealed
+from weft.history.origins import Level, Origin, Row
 
 NEWEST = 25  # so many records of a category on a machine count; a change is believed after half
 
@@ -25,6 +26,8 @@ class TaskRecord:
     machine: str
     seconds: float
     size: float = math.nan  # bytes of input; NaN where it is not known
+    directory: str = ""  # of the data; empty where it was not kept
+    command: str = ""  # a mark of it, see `commands_of`
 
 
 @dataclass(frozen=True)
@@ -45,32 +48,47 @@ class Measured(NamedTuple):
     at: float
     seconds: float
     size: float
+    run: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The records of tasks that count, as flat arrays sorted by category, machine and age."""
+    """The records of tasks that count, as flat arrays sorted by row, machine and age."""
 
-    categories: tuple[str, ...]
+    rows: tuple[Row, ...]
     machines: tuple[str, ...]
-    category: IntArray
+    category: IntArray  # the row of every record
     machine: IntArray
     seconds: FloatArray
     size: FloatArray
 
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The category of every row."""
+        return tuple(row.category for row in self.rows)
+
 
 class History:
-    """Records in memory: what a predictor looks at. It knows no database and can go on learning."""
+    """Records in memory: what a predictor looks at. It knows no database and can go on learning.
+
+    They are told apart by how near they are to the origin of who asks; without one all are its own.
+    """
 
     def __init__(
-        self, tasks: Iterable[TaskRecord] = (), transfers: Iterable[TransferRecord] = ()
+        self,
+        tasks: Iterable[TaskRecord] = (),
+        transfers: Iterable[TransferRecord] = (),
+        origin: Origin | None = None,
     ) -> None:
-        self._tasks: dict[tuple[str, str], list[Measured]] = {}
+        self._tasks: dict[tuple[Row, str], list[Measured]] = {}
         self._transfers: dict[tuple[str, str], list[Measured]] = {}
         self._latest = 0.0
         self._table: Table | None = None
-        for task in tasks:
-            self.observe(task.category, task.machine, task.seconds, task.size, task.at)
+        for t in tasks:
+            row = Row(Level.OWN, t.category)
+            if origin is not None:
+                row = origin.row(t.category, t.command, t.directory, t.workflow)
+            self._note(row, t.machine, t.seconds, t.size, t.at, t.run)
         for move in transfers:
             self.observe_transfer(move.source, move.target, move.size, move.seconds, move.at)
 
@@ -82,10 +100,21 @@ class History:
         size: float = math.nan,
         at: float | None = None,
     ) -> None:
-        """A task took so long; without `at` it is newer than all before."""
+        """A task of one's own took so long; without `at` it is newer than all before."""
+        self._note(Row(Level.OWN, category), machine, seconds, size, at)
+
+    def _note(
+        self,
+        row: Row,
+        machine: str,
+        seconds: float,
+        size: float,
+        at: float | None,
+        run: str = "",
+    ) -> None:
         if is_measured(seconds):
-            known = self._tasks.setdefault((category, machine), [])
-            known.append(Measured(self._age(at), seconds, _bytes(size)))
+            known = self._tasks.setdefault((row, machine), [])
+            known.append(Measured(self._age(at), seconds, _bytes(size), run))
             _prune(known)
             self._table = None
 
@@ -101,6 +130,14 @@ class History:
     def between(self, source: str, target: str) -> list[Measured]:
         """The transfers from one machine to the other that count."""
         return newest(self._transfers.get((source, target), []))
+
+    def n_runs(self, rows: Iterable[Row]) -> int:
+        """How many runs the records of these rows come from."""
+        wanted, runs = set(rows), set[str]()
+        for (row, _), records in self._tasks.items():
+            if row in wanted:
+                runs.update(record.run for record in newest(records))
+        return len(runs)
 
     def table(self) -> Table:
         """The records of tasks that count."""
@@ -145,12 +182,12 @@ def _prune(records: list[Measured]) -> None:
         records[:] = newest(records)
 
 
-def _table(cells: dict[tuple[str, str], list[Measured]]) -> Table:
-    categories = tuple(sorted({category for category, _ in cells}))
+def _table(cells: dict[tuple[Row, str], list[Measured]]) -> Table:
+    rows = tuple(sorted({row for row, _ in cells}))
     machines = tuple(sorted({machine for _, machine in cells}))
-    rows = {name: index for index, name in enumerate(categories)}
+    lines = {row: index for index, row in enumerate(rows)}
     columns = {name: index for index, name in enumerate(machines)}
-    ordered = sorted((rows[c], columns[m], newest(records)) for (c, m), records in cells.items())
+    ordered = sorted((lines[r], columns[m], newest(records)) for (r, m), records in cells.items())
     counts = [len(records) for _, _, records in ordered]
     measured = [record for _, _, records in ordered for record in records]
 
@@ -159,7 +196,7 @@ def _table(cells: dict[tuple[str, str], list[Measured]]) -> Table:
         return sealed(np.repeat(of_cell, np.array(counts, dtype=np.int64)))
 
     return Table(
-        categories=categories,
+        rows=rows,
         machines=machines,
         category=spread(0),
         machine=spread(1),

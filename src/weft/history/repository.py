@@ -1,7 +1,7 @@
 """The performance history repository: what tasks and transfers took, kept in SQLite.
 
-Several processes may use one at a time. It holds names, times and sizes; no environment and no
-command lines.
+Several processes may use one at a time. It holds names, times, sizes and marks of commands; no
+environment and no command lines.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.history.database import FILE, HistoryError, connect, explained, home, transaction
+from weft.history.origins import Origin
 from weft.history.records import NEWEST, History, TaskRecord, TransferRecord, is_measured
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ RECENT = 20_000  # records of any category that a prediction looks at, for the m
 MOST = 100_000  # records of a workflow's own categories that it looks at
 LEAST = 1  # of a category on a machine, however many of them there are
 
-TASK = "at, run, workflow, category, machine, seconds, size"
+TASK = "at, run, workflow, category, machine, seconds, size, directory, command"
 TRANSFER = "at, run, source, target, size, seconds"
 
 
@@ -70,7 +71,7 @@ class Repository:
         ]
         with explained(self.path), transaction(self._connection):
             self._connection.executemany(
-                f"INSERT INTO tasks ({TASK}) VALUES (?, ?, ?, ?, ?, ?, ?)", done
+                f"INSERT INTO tasks ({TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", done
             )
             self._connection.executemany(
                 f"INSERT INTO transfers ({TRANSFER}) VALUES (?, ?, ?, ?, ?, ?)", moved
@@ -88,22 +89,40 @@ class Repository:
         rows = self._rows(f"SELECT {TRANSFER} FROM transfers ORDER BY id")
         return [TransferRecord(*row) for row in rows]
 
-    def history(self, categories: Iterable[str] | None = None) -> History:
+    def history(
+        self,
+        categories: Sequence[str] | None = None,
+        commands: Sequence[str] | None = None,
+        origin: Origin | None = None,
+    ) -> History:
         """What a predictor needs for these categories, or for all: the newest of each machine.
 
+        With an origin, the newest of each workflow that it looks at, and far away of each command.
         However large the repository is, it reads a bounded number of records.
         """
-        with explained(self.path), self._reading(categories) as within:
-            cells = f"SELECT DISTINCT category, machine FROM tasks {within}"
-            (n,) = self._connection.execute(f"SELECT count(*) FROM ({cells})").fetchone()
-            limit = max(LEAST, min(NEWEST, MOST // max(1, n)))
-            own = _newest("category", "machine", "tasks", cells, limit)
-            recent = f"SELECT id FROM (SELECT id FROM tasks ORDER BY id DESC LIMIT {RECENT})"
-            tasks = self._rows(f"SELECT {TASK} FROM tasks WHERE id IN ({own} UNION {recent})")
-            links = "SELECT DISTINCT source, target FROM transfers"
-            moves = _newest("source", "target", "transfers", links, NEWEST)
-            transfers = self._rows(f"SELECT {TRANSFER} FROM transfers WHERE id IN ({moves})")
-        return History((_task(row) for row in tasks), (TransferRecord(*row) for row in transfers))
+        cells = [_ALL if categories is None else _CATEGORIES]
+        place = {}
+        if origin is not None:
+            cells, place = [_DIRECTORY, _COMMANDS], vars(origin)
+        marks = commands or [""] * len(categories or ())
+        wanted = zip(categories or (), marks, strict=True)
+        with explained(self.path), self._reading(wanted):
+            tasks = self._newest(cells, {name: _text(value) for name, value in place.items()})
+            transfers = self._rows(
+                f"SELECT {TRANSFER} FROM transfers WHERE id IN ({_LINKS.newest(NEWEST)})"
+            )
+        return History(
+            (_task(row) for row in tasks), (TransferRecord(*row) for row in transfers), origin
+        )
+
+    def _newest(self, cells: Sequence[_Cells], place: dict[str, str]) -> list[tuple[Any, ...]]:
+        """The newest records of every cell, and the most recent of all: those tell of machines."""
+        each = [f"SELECT count(*) FROM ({kind.distinct})" for kind in cells]
+        n = sum(self._rows(count, place)[0][0] for count in each)
+        limit = max(LEAST, min(NEWEST, MOST // max(1, n)))
+        recent = f"SELECT id FROM (SELECT id FROM tasks ORDER BY id DESC LIMIT {RECENT})"
+        ids = " UNION ".join([*(kind.newest(limit) for kind in cells), recent])
+        return self._rows(f"SELECT {TASK} FROM tasks WHERE id IN ({ids})", place)
 
     def counts(self) -> dict[tuple[str, str], tuple[int, float]]:
         """Of every category and machine, how many records there are and when the last was made."""
@@ -145,32 +164,62 @@ class Repository:
         where, values = _where(filters)
         return self._connection.execute(f"DELETE FROM {table}{where}", values).rowcount
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, query: str, values: Sequence[Any] | dict[str, Any] = ()
+    ) -> list[tuple[Any, ...]]:
         with explained(self.path):
             return self._connection.execute(query, values).fetchall()
 
     @contextmanager
-    def _reading(self, categories: Iterable[str] | None) -> Iterator[str]:
-        """A condition that holds for these categories, while all is read at one moment."""
+    def _reading(self, wanted: Iterable[tuple[str, str]]) -> Iterator[None]:
+        """Let all be read at one moment, with the categories and commands that are wanted."""
         with transaction(self._connection, writes=False):
-            if categories is None:
-                yield ""
-                return
             # a table of this connection alone: a query can have only so many parameters
-            self._connection.execute("CREATE TEMP TABLE wanted (category TEXT PRIMARY KEY)")
-            names = ((_text(name),) for name in sorted(set(categories)))
-            self._connection.executemany("INSERT INTO wanted VALUES (?)", names)
-            yield "WHERE category IN (SELECT category FROM wanted)"
+            self._connection.execute(
+                "CREATE TEMP TABLE wanted (category TEXT, command TEXT, "
+                "PRIMARY KEY (category, command))"
+            )
+            names = sorted({(_text(category), mark) for category, mark in wanted})
+            self._connection.executemany("INSERT INTO wanted VALUES (?, ?)", names)
+            yield
             self._connection.execute("DROP TABLE wanted")
 
 
-def _newest(row: str, column: str, table: str, cells: str, limit: int) -> str:
-    """A query for the newest records of every cell, each by a look into the index."""
-    return (
-        f"SELECT t.id FROM ({cells}) AS c JOIN {table} AS t ON t.id IN ("
-        f"SELECT id FROM {table} WHERE {row} = c.{row} AND {column} = c.{column} "
-        f"ORDER BY at DESC, id DESC LIMIT {limit})"
-    )
+class _Cells(NamedTuple):
+    """Records that are alike in these columns, of which the newest are read."""
+
+    table: str
+    columns: tuple[str, ...]
+    within: str = ""
+
+    @property
+    def distinct(self) -> str:
+        """A query for the cells."""
+        return f"SELECT DISTINCT {', '.join(self.columns)} FROM {self.table} {self.within}"
+
+    def newest(self, limit: int) -> str:
+        """A query for the newest records of every cell, each by a look into the index."""
+        alike = " AND ".join(f"{column} IS c.{column}" for column in self.columns)
+        return (
+            f"SELECT t.id FROM ({self.distinct}) AS c JOIN {self.table} AS t ON t.id IN ("
+            f"SELECT id FROM {self.table} WHERE {alike} ORDER BY at DESC, id DESC LIMIT {limit})"
+        )
+
+
+_ALL = _Cells("tasks", ("category", "machine"))
+_CATEGORIES = _Cells(*_ALL[:2], "WHERE category IN (SELECT category FROM wanted)")
+_DIRECTORY = _Cells(
+    "tasks",
+    ("directory", "workflow", "category", "machine"),
+    "WHERE (directory = :directory OR (directory IS NULL AND workflow = :workflow)) "
+    "AND category IN (SELECT category FROM wanted)",
+)
+_COMMANDS = _Cells(
+    "tasks",
+    ("category", "command", "machine"),
+    "WHERE (category, command) IN (SELECT category, command FROM wanted)",
+)
+_LINKS = _Cells("transfers", ("source", "target"))
 
 
 def _where(filters: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -181,15 +230,17 @@ def _where(filters: dict[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _task(row: tuple[Any, ...]) -> TaskRecord:
-    at, run, workflow, category, machine, seconds, size = row
+    at, run, workflow, category, machine, seconds, size, directory, command = row
     size = math.nan if size is None else size
-    return TaskRecord(at, run, workflow, category, machine, seconds, size)
+    origin = directory or "", command or ""
+    return TaskRecord(at, run, workflow, category, machine, seconds, size, *origin)
 
 
 def _task_row(task: TaskRecord) -> tuple[Any, ...]:
     size = task.size if is_measured(task.size) else None
     names = (task.run, task.workflow, task.category, task.machine)
-    return task.at, *map(_text, names), task.seconds, size
+    origin = (_text(task.directory) or None, task.command or None)
+    return task.at, *map(_text, names), task.seconds, size, *origin
 
 
 def _transfer_row(move: TransferRecord) -> tuple[Any, ...]:

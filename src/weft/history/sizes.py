@@ -37,7 +37,7 @@ class Shapes:
 
 def find_shapes(table: Table, values: FloatArray, slowness: FloatArray, asked: BoolArray) -> Shapes:
     """The line through each category that is asked for, if it is much nearer than a constant."""
-    n = len(table.categories)
+    n = len(table.rows)
     start, slope = np.full(n, np.nan), np.full(n, np.nan)
     use = asked[table.category] & ~np.isnan(table.size)
     category, size = table.category[use], table.size[use]

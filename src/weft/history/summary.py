@@ -30,7 +30,7 @@ def summarise(records: History, counts: Mapping[tuple[str, str], tuple[int, floa
     """The rows in order of category and machine; `counts` are the repository's."""
     table = records.table()
     values, every = log_seconds(table), np.ones(len(table.seconds), dtype=np.bool_)
-    n, m = len(table.categories), len(table.machines)
+    n, m = len(table.rows), len(table.machines)
     speeds = find_speeds(table, values, every, Declared(np.full(n, np.nan), np.full(m, np.nan)))
     shapes = find_shapes(table, values, speeds.slowness, np.ones(n, dtype=np.bool_))
     key, of_record = np.unique(table.category * np.int64(m) + table.machine, return_inverse=True)
@@ -39,7 +39,7 @@ def summarise(records: History, counts: Mapping[tuple[str, str], tuple[int, floa
                                len(key))  # fmt: skip
     rows = []
     for cell, (category, machine) in enumerate(zip(key // m, key % m, strict=True)):
-        names = table.categories[category], table.machines[machine]
+        names = table.rows[category].category, table.machines[machine]
         if names not in counts:  # forgotten by another process in between
             continue
         count, last = counts[names]

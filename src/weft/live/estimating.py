@@ -14,7 +14,8 @@ import numpy as np
 from weft.arrays import BoolArray
 from weft.errors import WeftError
 from weft.history.lessons import differ_much
-from weft.history.predictor import Prediction, categories_of, predict
+from weft.history.origins import Origin, categories_of, commands_of
+from weft.history.predictor import Prediction, predict
 from weft.history.records import History, TaskRecord, TransferRecord
 from weft.live.options import Options
 from weft.live.recorder import Learner
@@ -35,11 +36,13 @@ class Estimating:
         self,
         workflow: Workflow,
         run: str,
-        categories: Sequence[str],
+        origin: Origin,
+        commands: Sequence[str],
         history: History,
         learner: Learner,
     ) -> None:
-        self.workflow, self.run, self.categories = workflow, run, categories
+        self.workflow, self.run, self.origin = workflow, run, origin
+        self.categories, self.commands = categories_of(workflow), commands
         self.history, self.learner = history, learner
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
@@ -59,17 +62,18 @@ class Estimating:
         warn: Callable[[str], None],
     ) -> Estimating:
         """Look into the history; a run goes on without one."""
-        categories = categories_of(workflow)
+        origin, commands = Origin.of(workflow, options.directory), commands_of(workflow, calls)
         repository, history = None, History()
         if options.use_history:
             from weft.history.repository import Repository
 
             repository = Repository.or_none(warn)
             try:
-                history = History() if repository is None else repository.history(set(categories))
+                if repository is not None:
+                    history = repository.history(categories_of(workflow), commands, origin)
             except WeftError as error:
                 warn(f"the history cannot be read: {error}")
-        estimating = Estimating(workflow, run, categories, history, Learner(repository, warn))
+        estimating = Estimating(workflow, run, origin, commands, history, Learner(repository, warn))
         if calls is None:
             estimating.look_at_files(options.directory)
         return estimating
@@ -80,7 +84,9 @@ class Estimating:
         sizes = None
         if self.bytes:
             sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
-        prediction = predict(self.workflow, platform, names, self.categories, self.history, sizes)
+        prediction = predict(
+            self.workflow, platform, names, self.categories, self.history, sizes, self.commands
+        )
         self._estimates = prediction.estimates
         self._measured, self.fresh = prediction.measured(), True
         return prediction
@@ -125,6 +131,8 @@ class Estimating:
             machine=machine,
             seconds=float(seconds),
             size=size,
+            directory=self.origin.directory,
+            command=self.commands[task],
         )
         self.learner.tasks.append(record)
         if self._estimates is not None and processor < self._estimates.cost.shape[1]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -21,6 +24,23 @@ class Call:
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def bare(function: Any) -> Any:
+    """The function inside of partials, or the class of an object that can be called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if hasattr(function, "__qualname__") else type(function)
+
+
+def qualified_name(function: Any) -> str:
+    """The module and name by which a function is known from one run to the next."""
+    inner = bare(function)
+    home = getattr(inner, "__module__", None) or type(inner).__module__
+    main = sys.modules.get("__main__")
+    if home == "__main__" and (file := getattr(main, "__file__", None)):
+        home = Path(file).stem  # or all scripts would share the history of their main functions
+    return f"{home}.{inner.__qualname__}"
 
 
 def refs(value: Any) -> list[int]:

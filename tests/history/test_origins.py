@@ -1,0 +1,191 @@
+"""Which measurement counts: of one's own workflow, declared, of the directory, of elsewhere."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weft.formats import load
+from weft.history import repository as module
+from weft.history.database import APPLICATION, FILE
+from weft.history.origins import Origin, categories_of, commands_of
+from weft.history.predictor import Prediction, Source, predict
+from weft.history.records import NEWEST, History, TaskRecord
+from weft.history.repository import Repository
+from weft.model import Call, Workflow
+
+from .samples import bag, processors, task
+
+HERE = Origin("/data/mine", "bag")
+FIRST_TABLES = """
+CREATE TABLE tasks (
+  id INTEGER PRIMARY KEY,
+  at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
+  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL);
+CREATE TABLE transfers (
+  id INTEGER PRIMARY KEY,
+  at REAL NOT NULL, run TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+  size REAL NOT NULL, seconds REAL NOT NULL);
+CREATE INDEX tasks_by_cell ON tasks (category, machine, at);
+CREATE INDEX transfers_by_link ON transfers (source, target, at);
+"""
+
+
+def made(record: TaskRecord, workflow: str, directory: str, command: str = "same") -> TaskRecord:
+    """The record, from elsewhere."""
+    return replace(record, workflow=workflow, directory=directory, command=command)
+
+
+OWN = made(task(seconds=1.0), "bag", "/data/mine", "another")
+NEAR = made(task(seconds=2.0), "other", "/data/mine", "another")
+FAR = made(task(seconds=4.0), "bag", "/data/theirs")
+OLD = made(task(seconds=8.0), "bag", "", "")
+
+
+def asked(records: Sequence[TaskRecord], cost: float = np.nan, command: str = "same") -> Prediction:
+    """What is expected of a task `align` of the workflow `bag` in /data/mine."""
+    workflow = bag(["align"], [cost])
+    with Repository() as repository:
+        repository.forget()
+        repository.add(records)
+        history = repository.history(categories_of(workflow), [command], HERE)
+    names, marks = categories_of(workflow), [command]
+    return predict(workflow, processors(1), ["m0"], names, history, None, marks)
+
+
+def test_the_nearest_counts() -> None:
+    chain = [
+        ([OWN, NEAR, FAR, OLD], 1.0, Source.MEASURED),
+        ([NEAR, FAR, OLD], 2.0, Source.NEAR),
+        ([FAR, OLD], 4.0, Source.FAR),
+        ([OLD], 8.0, Source.FAR),
+        ([], 1.0, Source.DEFAULT),
+    ]
+    for records, seconds, source in chain:
+        found = asked(records)
+        assert found.source.tolist() == [[source]]
+        assert found.estimates.cost[0, 0] == pytest.approx(seconds)
+        assert found.blind == (not records)
+
+
+def test_a_declared_cost_gives_way_to_ones_own_measurements_alone() -> None:
+    assert asked([OWN, NEAR], 5.0).estimates.cost[0, 0] == pytest.approx(1.0)
+    for records in ([NEAR], [FAR], [OLD], [NEAR, FAR, OLD]):
+        found = asked(records, 5.0)
+        assert found.source.tolist() == [[Source.DECLARED]]
+        assert found.estimates.cost[0, 0] == pytest.approx(5.0)
+
+
+def test_far_away_only_the_same_command_counts() -> None:
+    assert asked([FAR], command="another").blind
+    assert asked([FAR], command="").blind
+    assert asked([replace(FAR, command="")], command="").blind
+    assert asked([replace(OLD, workflow="another")]).blind
+
+
+def test_others_do_not_crowd_out_ones_own() -> None:
+    many = [replace(FAR, at=2e9 + k, seconds=99.0) for k in range(10 * NEWEST)]
+    many += [replace(NEAR, at=3e9 + k, seconds=99.0) for k in range(10 * NEWEST)]
+    assert asked([OWN, *many]).estimates.cost[0, 0] == pytest.approx(1.0)
+    few = [replace(OWN, at=1e9 + k, seconds=90.0 if k == 3 else 1.0) for k in range(7)]
+    assert asked([*few, *many]).estimates.cost[0, 0] == pytest.approx(1.0)  # nor does a spike
+
+
+def test_machines_are_told_by_work_that_is_alike() -> None:
+    # `align` is another thing in each of the two directories: it says nothing of the machines
+    quick = [made(task("align", "m0", 0.2), "a", "/data/a", "x")]
+    slow = [made(task("align", "m1", 20.0), "b", "/data/b", "y")]
+    workflow = bag(["own"])
+    records = [made(task("own", "m0", 3.0), "bag", "/data/mine"), *quick, *slow]
+    history = History(records, origin=HERE)
+    machines = ["m0", "m1"]
+    found = predict(workflow, processors(2), machines, categories_of(workflow), history)
+    assert found.estimates.cost[0] == pytest.approx([3.0, 3.0])
+
+
+def test_what_it_rests_on_can_be_said() -> None:
+    runs = [replace(OWN, run=f"run-{k % 3}") for k in range(9)]
+    history = History([*runs, FAR], origin=HERE)
+    workflow = bag(["align", "new"])
+    found = predict(workflow, processors(1), ["m0"], categories_of(workflow), history)
+    assert found.message() == (
+        "estimates of 2 tasks: 1 measured here before, 1 unknown, taken as typical"
+    )
+    assert history.n_runs(row for row in found.rows if row) == 3
+    assert found.measured().tolist() == [True, False]
+
+
+def commands(run: str, reads: str, writes: str) -> str:
+    """The mark of a command with its files."""
+    tasks = {"t": {"run": run, "inputs": [reads], "outputs": [writes]}}
+    return commands_of(load({"tasks": tasks}))[0]
+
+
+def test_the_same_command_for_other_files() -> None:
+    one = commands("align -k 5 --in=a.fq > out/a.bam", "a.fq", "out/a.bam")
+    assert one == commands("align -k 5 --in=b.fq > out/b.bam ", "b.fq", "out/b.bam")
+    assert one != commands("align -k 6 --in=b.fq > out/b.bam", "b.fq", "out/b.bam")
+    assert one != commands("align -k 5 --in=c.fq > out/b.bam", "b.fq", "out/b.bam")
+    assert commands_of(load({"tasks": {"t": {"run": "sleep 1"}, "u": {}}}))[1] == ""
+    assert "align" not in one
+
+
+def test_functions_are_known_by_their_names() -> None:
+    workflow: Workflow = bag(["a", "b"])
+    first, second = commands_of(workflow, [Call(sorted), Call(sum)])
+    assert first != second
+    assert commands_of(workflow, [Call(sorted, ([1],)), Call(sorted)]) == (first, first)
+
+
+def test_the_same_directory_by_whatever_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.chdir(tmp_path / "there")
+    ways: list[str | Path] = [".", "../link", tmp_path / "there", tmp_path / "link"]
+    assert len({Origin.of(bag(["a"]), way) for way in ways}) == 1
+
+
+def test_a_history_of_before_is_kept_whole(home: Path) -> None:
+    home.mkdir()
+    connection = sqlite3.connect(home / FILE)
+    connection.executescript(FIRST_TABLES)
+    rows = [(1e9 + k, f"r{k % 3}", "bag", "align", "m0", 8.0, None) for k in range(50)]
+    columns = "at, run, workflow, category, machine, seconds, size"
+    connection.executemany(f"INSERT INTO tasks ({columns}) VALUES (?,?,?,?,?,?,?)", rows)
+    connection.execute("INSERT INTO transfers VALUES (1, 5.0, 'r', 'm0', 'm1', 7.0, 1.5)")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    for _ in range(2):
+        with Repository() as repository:
+            kept = repository.tasks()
+            assert [(t.at, t.run, t.seconds) for t in kept] == [(r[0], r[1], r[5]) for r in rows]
+            assert {(t.directory, t.command) for t in kept} == {("", "")}
+            assert [t.size for t in repository.transfers()] == [7.0]
+    # a run of before that still goes on writes as it knows
+    connection.executemany(f"INSERT INTO tasks ({columns}) VALUES (?,?,?,?,?,?,?)", rows[:1])
+    connection.commit()
+    connection.close()
+    with Repository() as repository:
+        repository.add([OWN])
+        assert len(repository.tasks()) == len(rows) + 2
+        history = repository.history(["align"], ["same"], Origin("/data/new", "bag"))
+    found = predict(bag(["align"]), processors(1), ["m0"], ["align"], history, None, ["same"])
+    assert found.estimates.cost[0, 0] == pytest.approx(8.0)
+
+
+def test_what_is_read_is_found_by_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RECENT", 0)
+    with Repository() as repository, repository._reading([("a", "b")]):
+        place = {"directory": "d", "workflow": "w"}
+        for cells in (module._DIRECTORY, module._COMMANDS):
+            plan = repository._rows(f"EXPLAIN QUERY PLAN {cells.newest(5)}", place)
+            told = [row[3] for row in plan]
+            assert not [line for line in told if line.startswith("SCAN tasks")], told
