@@ -239,8 +239,9 @@ def simulate(
     if policy is not None and policy.learn:
         progress.lessons = Lessons.of(workflow, platform, known)
     executor = SimulatedExecutor(workflow, platform, reality)
-    if by_events:
+    if by_events or coordinator.purse.cuts:  # when the money is gone is no event of the kernels'
         run_by_events(progress, executor)
+        progress.events = progress.events if by_events else None
     else:
         run_natively(progress, executor)
     run = record(progress, spec_of(strategy), executor.changes())

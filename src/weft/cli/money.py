@@ -21,8 +21,9 @@ Budget = Annotated[
 OverBudget = Annotated[
     str,
     typer.Option(
-        metavar="continue|stop",
-        help="When even the cheapest way to finish is over the budget: finish that way, or stop.",
+        metavar="continue|stop|cut",
+        help="When even the cheapest way to finish is over the budget: finish that way; or finish "
+        "what runs and stop; or stop, and cancel what runs when the money is gone.",
     ),
 ]
 Reserve = Annotated[

@@ -38,8 +38,8 @@ def resume(
     over_budget: Annotated[
         str | None,
         typer.Option(
-            metavar="continue|stop",
-            help="When even the cheapest way to finish is over the budget, from now on.",
+            metavar="continue|stop|cut",
+            help="When even the cheapest way to finish is over the budget, from now on; see `weft run`.",
             show_default="as before",
         ),
     ] = None,

@@ -93,7 +93,8 @@ def run(
 
     With a budget nothing begins that cannot be paid, and plans keep to what is left. If slow
     machines make that impossible, the run says so at once, and is finished the cheapest way; with
-    `--over-budget stop` it stops, and goes on with `weft resume last --budget MORE`.
+    `--over-budget stop` it stops, and goes on with `weft resume last --budget MORE`. With
+    `--over-budget cut` the budget is a limit: what runs is cancelled when the money is gone.
 
     Example: `weft run pipeline.yaml --on local:4 --retries 1`
 

@@ -91,6 +91,7 @@ def empty_board(
         latest=np.full(n, np.inf),
         variance=np.full(1, np.inf),
         allowance=np.full(1, np.inf),
+        gated=np.zeros(n, dtype=np.bool_),
         rank=wf.position if line is None else frozen(line.rank, np.int32),
         tie=wf.position if line is None else frozen(line.tie, np.int32),
         line=np.full(n, -1, dtype=np.int32),

@@ -195,8 +195,9 @@ def _check_nothing_idle(board: Board) -> None:
         if board.leaves[p] <= board.clock[0]:
             continue  # what is left in its queue is planned elsewhere when that is told
         if board.present[p] and board.running[p] < 0 and board.queue_at[p] < board.queue_end[p]:
+            task = board.queue[board.queue_at[p]]
             _must(
-                board.missing[board.queue[board.queue_at[p]]] > 0,
+                board.missing[task] > 0 or board.gated[task],
                 f"processor {p} is idle, and its next task could start",
             )
 

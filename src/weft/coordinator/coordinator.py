@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.arrays import IntArray
 from weft.contracts import TAKEN, Notice, Order, Policy, Verdict, Watch
 from weft.coordinator.boards import (
     call,
@@ -20,14 +21,22 @@ from weft.coordinator.boards import (
 from weft.coordinator.check_board import check_board
 from weft.coordinator.commands import taken_off
 from weft.coordinator.legality import IllegalEventError, check_event
+from weft.coordinator.limit import (
+    ceilings,
+    end_of_money,
+    gated,
+    more_for_timeouts,
+    worst_cost,
+)
 from weft.coordinator.patience import Patience
 from weft.coordinator.purse import ENOUGH_AGAIN, OVER_BUDGET, Purse, money_of, usage_of
 from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
+from weft.kernels.attempts import cancel
 from weft.kernels.board import Board
 from weft.kernels.just_in_time import stand_in_line
 from weft.kernels.plans import install_plan, set_alarm
-from weft.kernels.rules import apply_event, dispatch_all, hand_out
+from weft.kernels.rules import apply_event, dispatch, dispatch_all, hand_out, make_good
 from weft.model import (
     Estimates,
     Evaluation,
@@ -38,10 +47,13 @@ from weft.model import (
     Schedule,
     Situation,
     Tolerance,
+    Usage,
     Workflow,
+    affordable,
     forecast,
 )
 from weft.model.events import (
+    CancelTask,
     Command,
     Event,
     EventKind,
@@ -50,7 +62,9 @@ from weft.model.events import (
     NewStrategy,
     Prepare,
     Replan,
+    WakeAt,
 )
+from weft.model.money import MONEY_GONE, ROUNDING
 
 LEFT_OVER = "tasks that lost their inputs on the way"
 CAN_WAIT = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY, EventKind.WAKE)  # no machine changed
@@ -89,6 +103,9 @@ class Coordinator:
         self._situation: Situation | None = None
         self._left_over = False
         self._deferred: Event | None = None  # variance that has to wait for the end of the rest
+        self._woken_at = math.inf  # when it was last asked to be woken for money's sake
+        self._ceiling = np.zeros(workflow.n_tasks)  # the time-outs, where they must be payable
+        self._set_gates()
 
     @property
     def n_done(self) -> int:
@@ -155,10 +172,42 @@ class Coordinator:
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
             if event.kind == EventKind.BUDGET:
                 self._new_budget(event.value)
+            if event.kind == EventKind.WAKE:
+                self._woken_at = math.inf
         change = event if changed and not isinstance(event, NewPlan) else None
+        if self.purse.cuts:
+            return self._within_limit(late, change)
         replan = self.consider(late, change)
         commands = taken_off(self.board)
         return commands if replan is None else [*commands, replan]
+
+    def _within_limit(self, late: int, change: Event | NewEstimates | None) -> list[Command]:
+        """The same where the budget is a limit: what cannot be paid any more ends, or waits."""
+        cut = self._cut_off()
+        if cut:
+            self._note(change)
+            self.version += 1
+            self.asked = Replan(self.version, self.now, MONEY_GONE, forced=True)
+        else:
+            late = self._begin_payable() if late < 0 and change is None else late
+            if self.consider(late, change) is None:
+                self._wait_for_money()
+        commands: list[Command] = []
+        commands += (c for c in taken_off(self.board) if not isinstance(c, WakeAt))
+        if cut:
+            ends = (replace(c, at_once=True) if isinstance(c, CancelTask) else c for c in commands)
+            commands = list(ends)
+        wakes = self.wakes_at
+        if wakes < self._woken_at * (1 - ROUNDING):
+            self._woken_at = wakes
+            commands.append(WakeAt(wakes))
+        return commands if self.asked is None else [*commands, self.asked]
+
+    @property
+    def wakes_at(self) -> float:
+        """The next rescheduling point, or when the money is gone, if that comes before."""
+        point = float(self.board.wake[0])
+        return min(point, self._end_of_money()[0]) if self.purse.cuts else point
 
     def switch(self, policy: Policy, new: NewStrategy) -> list[Command]:
         """Follow plans from now on; the first one is asked for at once."""
@@ -187,6 +236,7 @@ class Coordinator:
         self.platform = replace(new.platform, leaves=self.board.leaves.copy())  # as announced
         self.estimates = new.estimates
         self._situation = None
+        self._set_gates()
 
     def coming(self, processor: int, seconds: float) -> Prepare:
         """The next tasks in the processor's queue that have their inputs there and take no longer.
@@ -197,7 +247,7 @@ class Coordinator:
         ahead = board.queue[board.queue_at[processor] : board.queue_end[processor]]
         for task in ahead[:MOST_AHEAD].tolist():
             filled += float(self.estimates.cost[task, processor])
-            if board.missing[task] > 0 or filled > seconds:
+            if board.missing[task] > 0 or board.gated[task] or filled > seconds:
                 break
             tasks.append(task)
         return Prepare(processor, tuple(tasks), self.now)
@@ -224,9 +274,7 @@ class Coordinator:
         if change is not None:  # a plan that is being made knows nothing of it
             self.version += 1
             self.asked = None
-            if not np.array_equal(self.board.leaves, self.platform.leaves):
-                self.platform = replace(self.platform, leaves=self.board.leaves.copy())
-                self._situation = None
+            self._note(change)
         elif self._deferred is not None and self.now >= self._rested:
             change, self._deferred = self._deferred, None
         if self.policy is None or self.asked is not None:  # an answer is still to come
@@ -260,6 +308,12 @@ class Coordinator:
             late, change = self.resume(), None
         return None
 
+    def _note(self, change: Event | NewEstimates | None) -> None:
+        """What has changed may be that a processor leaves."""
+        if change is not None and not np.array_equal(self.board.leaves, self.platform.leaves):
+            self.platform = replace(self.platform, leaves=self.board.leaves.copy())
+            self._situation = None
+
     def _for_money(self) -> bool:
         """Whether it was woken for the sake of the budget only."""
         woken = bool(self.board.counts[b.FOR_MONEY])
@@ -280,7 +334,7 @@ class Coordinator:
             return self.asked is not None
         purse.tight = True
         if not self._anything_to_plan():
-            purse.overrun(self.money(), self.now)
+            purse.overrun(self.money().projected, self.now)
             return False
         self.asked = Replan(self.version, self.now, OVER_BUDGET, forced=True)
         return True
@@ -308,7 +362,71 @@ class Coordinator:
 
     def resume(self) -> int:
         """Start whatever can start; -1, or a task that would start late."""
-        return int(self._call(dispatch_all))
+        late = int(self._call(dispatch_all))
+        return self._begin_payable() if late < 0 and self.purse.cuts else late
+
+    def set_over_budget(self, over_budget: str) -> None:
+        """Do otherwise from now on when the budget will not do."""
+        self.purse.set_over_budget(over_budget)
+        self._set_gates()
+
+    def _set_gates(self) -> None:
+        """Where the budget is a limit, some tasks are begun only if that can be paid."""
+        self.board.gated[:] = False
+        if self.purse.cuts:
+            self._ceiling = ceilings(self.workflow, self.purse.timeout)
+            self.board.gated[:] = gated(self._ceiling, self.platform)
+
+    def _usage(self) -> Usage:
+        return usage_of(self.board, self.workflow, self.platform)
+
+    def _end_of_money(self) -> tuple[float, IntArray]:
+        return end_of_money(self.board, self._usage(), self.platform, self.purse.budget)
+
+    def _cut_off(self) -> bool:
+        """End what runs and cannot be paid any more; whether there was any."""
+        at, where = self._end_of_money()
+        if self.now < at * (1 - ROUNDING) or not len(where):
+            return False
+        for p in where.tolist():
+            self._call(cancel, int(self.board.attempt_task[self.board.running[p]]))
+        self._call(make_good)  # an input may have been lost while they ran
+        return True
+
+    def _gated(self) -> list[tuple[int, int]]:
+        """The tasks that could begin but for money, and where."""
+        board = self.board
+        if board.counts[b.HELD_BACK] or self.asked is not None:
+            return []
+        idle = board.present & (board.running < 0) & (board.leaves > self.now)
+        places = np.flatnonzero(idle & (board.queue_at < board.queue_end)).tolist()
+        nexts = [(int(board.queue[board.queue_at[p]]), p) for p in places]
+        return [(task, p) for task, p in nexts if board.gated[task] and board.missing[task] == 0]
+
+    def _begin_payable(self) -> int:
+        """Begin what had to wait for money, if it can be paid; -1, or a task that would be late."""
+        late = -1
+        for task, p in self._gated():
+            cost = worst_cost(self.board, self._usage(), self.platform, self._ceiling, task, p)
+            if late >= 0 or not affordable(cost, self.purse.budget):
+                continue
+            self.board.gated[task] = False
+            late = int(self._call(dispatch, p))
+            self.board.gated[task] = True
+        return late
+
+    def _wait_for_money(self) -> None:
+        """If nothing runs any more, and what is next cannot be paid: the run is held back."""
+        board, purse, dear = self.board, self.purse, self._gated()
+        moving = np.isnan(board.transfer_arrival[: board.counts[b.N_TRANSFERS]]).any()
+        if not dear or moving or (board.running >= 0).any():
+            return
+        task, p = dear[0]
+        cost = worst_cost(board, self._usage(), self.platform, self._ceiling, task, p)
+        wait = waiting(board)
+        more = more_for_timeouts(board, self.platform, self._ceiling, board.on, wait)
+        purse.overrun(float(np.fmax(cost, self.money().projected + more)), self.now)
+        purse.dear, purse.holds, board.counts[b.HELD_BACK] = task, True, 1
 
     def stranded(self) -> bool:
         """Whether a waiting task has no processor, or one that is gone."""
@@ -359,7 +477,7 @@ class Coordinator:
         """What to do about a plan that is too dear: only one that must be taken can be."""
         if not asked.forced:
             return replace(verdict, taken=False)
-        self.purse.overrun(forecast(plan, self.situation()), self.now)
+        self.purse.overrun(forecast(plan, self.situation()).projected, self.now)
         if self.purse.stops:
             self.board.counts[b.HELD_BACK], self.purse.holds = 1, True
             return replace(verdict, taken=False)

@@ -16,7 +16,7 @@ from weft.projection import project
 OVER_BUDGET = "the plan costs more than the budget"
 ENOUGH_AGAIN = "the money will do again"
 RELIEF = 0.05  # of the budget: if so much more is left again, a faster plan may be had for it
-CONTINUE, STOP = "continue", "stop"
+CONTINUE, STOP, CUT = "continue", "stop", "cut"
 NEVER_MIND = 1e300  # an allowance that no task uses up: changes of speed are still looked at
 
 
@@ -27,22 +27,35 @@ class Purse:
     """
 
     def __init__(
-        self, budget: float = float("inf"), over_budget: str = CONTINUE, reserve: float = 0.0
+        self,
+        budget: float = float("inf"),
+        over_budget: str = CONTINUE,
+        reserve: float = 0.0,
+        timeout: float | None = None,
     ) -> None:
         if not budget >= 0:
             raise InputError(f"the budget must be a number from 0 on, not {budget:g}")
         if not 0 <= reserve < 1:
             raise InputError(f"the reserve must be a share from 0 to below 1, not {reserve:g}")
-        if over_budget not in (CONTINUE, STOP):
-            raise InputError(f"over budget a run can `{CONTINUE}` or `{STOP}`, not {over_budget!r}")
-        self.budget, self.stops, self.reserve = budget, over_budget == STOP, reserve
+        self.budget, self.reserve = budget, reserve
+        self.timeout = timeout  # of tasks that say nothing themselves
+        self.set_over_budget(over_budget)
         self.over_at = float("nan")  # when it was first known that the budget will not do
         self.needed = float("nan")  # the least that it was expected to cost, the last time
         self.holds = False  # whether the run is held back for it
+        self.dear = -1  # the task whose time-out, or billing unit, it was held back for
         self.renewed = False  # whether there is more money than before
         self.tight = False  # whether the plan was made because money was short
         self.left = float("inf")  # of the budget, as the plan was expected to go on the last time
         self.left_then = float("inf")  # when the plan was made
+
+    def set_over_budget(self, over_budget: str) -> None:
+        """What to do from now on: `stop` begins nothing more, `cut` also ends what runs."""
+        if over_budget not in (CONTINUE, STOP, CUT):
+            raise InputError(
+                f"over budget a run can `{CONTINUE}`, `{STOP}` or `{CUT}`, not {over_budget!r}"
+            )
+        self.stops, self.cuts = over_budget in (STOP, CUT), over_budget == CUT
 
     @property
     def kept(self) -> bool:
@@ -102,14 +115,14 @@ class Purse:
 
     def renew(self, budget: float) -> None:
         """Another budget: whether that will do is not known yet."""
-        self.renewed = budget > self.budget
+        self.renewed, self.dear = budget > self.budget, -1
         self.budget, self.over_at, self.needed = budget, float("nan"), float("nan")
 
-    def overrun(self, money: Money, now: float) -> None:
+    def overrun(self, needed: float, now: float) -> None:
         """Even the cheapest way to finish is over the budget."""
         if np.isnan(self.over_at):
             self.over_at = now
-        self.needed = money.projected
+        self.needed = needed
 
 
 def money_of(plan: Schedule | None, situation: Situation) -> Money:

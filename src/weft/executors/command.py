@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from weft.executors.desk import Desk
 from weft.executors.logs import opened_logs, tail_of
-from weft.executors.processes import GRACE, OF_RUN, Stop, end_group, wait_exit
+from weft.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from weft.executors.progress import VARIABLE
 from weft.executors.scratch import AttemptError, Scratch, done_line, note_done
 
@@ -193,7 +193,7 @@ def marks(data: str, home: str, task: str, attempt: int) -> dict[bytes, bytes]:
     return {
         b"WEFT_DIR": os.fsencode(data),
         b"WEFT_TASK": os.fsencode(task),
-        b"WEFT_ATTEMPT": b"%d" % attempt,
+        OF_ATTEMPT.encode(): b"%d" % attempt,
         OF_RUN.encode(): os.fsencode(home),
     }
 

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from weft.executors.dask_outcomes import cut_short, failed, finished, since
 from weft.executors.dask_submissions import Submission, Submissions
 from weft.executors.dask_transfers import Transfers
 from weft.executors.dask_watch import DaskWatch
-from weft.executors.processes import kill_left_behind
+from weft.executors.processes import GRACE, HURRY, kill_left_behind
 from weft.executors.results import load_result
 from weft.model import Platform, Workflow
 from weft.model.call import Call
@@ -111,7 +112,7 @@ class DaskExecutor:
             case Prepare():
                 self._prepare(command)
             case CancelTask():
-                self._cancel(command.attempt)
+                self._cancel(command.attempt, HURRY if command.at_once else GRACE)
             case SendItem():
                 self._ready.extend(self._transfers.send(command))
             case DropTransfer():
@@ -140,15 +141,15 @@ class DaskExecutor:
         possible = [t for t in command.tasks if not self._items.missing(t)]
         self._given.prepare(command.processor, address, possible)
 
-    def _cancel(self, attempt: int) -> None:
+    def _cancel(self, attempt: int, grace: float) -> None:
         self._void.add((False, attempt))
         given = self._given.by_attempt.get(attempt)
         if given is not None:
-            self._drop(given)
+            self._drop(given, grace)
 
-    def _drop(self, given: Submission) -> None:
+    def _drop(self, given: Submission, grace: float = GRACE) -> None:
         if self._jobs.calls is None and given.future is not None:
-            self._cluster.stop_commands(given.address, [given.key])
+            self._cluster.stop_commands(given.address, [given.key], grace)
         self._given.drop(given)
 
     def post(self, event: Event) -> None:
@@ -386,9 +387,11 @@ class DaskExecutor:
         """What happened since the journal ended: what was only in memory is lost."""
         if not (self._resumed or running or held):
             return []
+        ended = dict[int, float]()
         if self._jobs.calls is None:  # commands whose coordinator is dead must not publish later
-            self._cluster.client.run(kill_left_behind, str(self._jobs.home))
-        return since(self._cluster, self._jobs, running, held, self._clock())
+            killed = self._cluster.client.run(kill_left_behind, str(self._jobs.home))
+            ended = dict.fromkeys(chain.from_iterable(killed.values()), time.time())
+        return since(self._cluster, self._jobs, running, held, ended, self._clock())
 
     def result(self, task: int) -> Any:
         """The result of a finished task, from home or from the cluster's memory."""

@@ -131,13 +131,13 @@ class Cluster:
 
         self.later(ask)
 
-    def stop_commands(self, address: str, keys: list[str]) -> None:
+    def stop_commands(self, address: str, keys: list[str], grace: float) -> None:
         """Have a worker end the processes of these tasks."""
 
         async def ask() -> None:
             with contextlib.suppress(OSError, KeyError):
                 await self.client.run(
-                    stop_commands, self.name, keys, workers=[address], on_error="ignore"
+                    stop_commands, self.name, keys, grace, workers=[address], on_error="ignore"
                 )
 
         self.later(ask)

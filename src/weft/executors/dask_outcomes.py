@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,9 +31,9 @@ def failed(attempt: int, report: dict[str, Any], home: str) -> Event:
     return Event(EventKind.TASK_FAILED, attempt, 0.0, OWN_FAULT, detail)
 
 
-def cut_short(attempt: int, reason: str) -> Event:
+def cut_short(attempt: int, reason: str, **more: Any) -> Event:
     """An attempt comes to nothing through no fault of its own."""
-    detail = {"reason": reason, "exit": None, "log": None, "tail": "", "seconds": 0.0}
+    detail = {"reason": reason, "exit": None, "log": None, "tail": "", "seconds": 0.0, **more}
     return Event(EventKind.TASK_FAILED, attempt, 0.0, NO_FAULT, detail)
 
 
@@ -42,6 +42,7 @@ def since(
     jobs: Jobs,
     running: Sequence[StartTask],
     held: Sequence[tuple[int, int]],
+    ended: Mapping[int, float],
     now: float,
 ) -> list[Event]:
     """What happened while nobody looked: who is there, how attempts ended, which items are lost.
@@ -51,13 +52,16 @@ def since(
     """
     here = [cluster.is_here(p) for p in range(cluster.platform.n_processors)]
     events = [Event(EventKind.JOINED, p, now) for p, there in enumerate(here) if there]
-    events += [replace(_end_of(jobs, start), time=now) for start in running]
+    events += [replace(_end_of(jobs, start, ended), time=now) for start in running]
     events += [Event(EventKind.GONE, p, now) for p, there in enumerate(here) if not there]
     n = jobs.workflow.n_items
     lost = [host * n + item for item, host in held if not jobs.is_on_disk(item)]
     return events + [Event(EventKind.ITEM_LOST, which, now) for which in lost]
 
 
-def _end_of(jobs: Jobs, start: StartTask) -> Event:
+def _end_of(jobs: Jobs, start: StartTask, ended: Mapping[int, float]) -> Event:
     done = jobs.done_before(start.task, start.attempt)
-    return finished(start.attempt, *done) if done else cut_short(start.attempt, "interrupted")
+    if done:
+        return finished(start.attempt, *done)
+    until = {"until": ended[start.attempt]} if start.attempt in ended else {}
+    return cut_short(start.attempt, "interrupted", **until)

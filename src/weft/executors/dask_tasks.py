@@ -221,12 +221,12 @@ def _run_carried(
         return outcome, {name: (data / name).read_bytes() for name in job.outputs}
 
 
-def stop_commands(name: str, keys: Sequence[str], dask_worker: Any = None) -> None:
+def stop_commands(name: str, keys: Sequence[str], grace: float, dask_worker: Any = None) -> None:
     """End the commands of these tasks on a worker, with all their processes."""
     reporter = dask_worker.plugins[name]
     for key in keys:
         if key in reporter.stops:
-            reporter.stops[key].ask()
+            reporter.stops[key].ask(grace)
         else:
             reporter.unwanted.add(key)
 

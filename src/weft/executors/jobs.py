@@ -12,11 +12,18 @@ from typing import Any
 from weft.executors.command import CommandJob, explain, own_environment, run_command
 from weft.executors.desk import Desk
 from weft.executors.functions import FunctionJob, FunctionOutcome, FunctionWorker
-from weft.executors.logs import keep_logs, tail_of
+from weft.executors.logs import LOG_ENDS, keep_logs, tail_of
 from weft.executors.processes import OF_RUN, Stop
 from weft.executors.progress import ENDING, VARIABLE, forget_progress
 from weft.executors.results import result_path
-from weft.executors.scratch import done_line, note_done, read_done, remove, still_there
+from weft.executors.scratch import (
+    done_line,
+    last_change,
+    note_done,
+    read_done,
+    remove,
+    still_there,
+)
 from weft.model.call import Call, refs
 from weft.model.events import MACHINE_LOST, NO_FAULT, OWN_FAULT, EventKind, StartTask
 from weft.model.workflow import Workflow
@@ -151,21 +158,31 @@ class Jobs:
             return os.path.exists(self.result(int(self._workflow.item_producer[item])))
         return name is None or os.path.exists(os.path.join(self._data, name))
 
-    def interrupted(self, running: Sequence[StartTask]) -> list[News]:
-        """How attempts ended that ran when the coordinator was killed, once nothing runs."""
+    def interrupted(self, running: Sequence[StartTask], ended: Mapping[int, float]) -> list[News]:
+        """How attempts ended that ran when the coordinator was killed, once nothing runs.
+
+        `ended` says of some when they were; of others their files tell until when they ran.
+        """
         done = read_done(self._done)
         self._before = {task: end for (task, _), end in done.items()}
         return [
-            self._interrupted(start, done.get((self.name(start.task), start.attempt)))
+            self._interrupted(start, done.get((self.name(start.task), start.attempt)), ended)
             for start in running
         ]
 
-    def _interrupted(self, start: StartTask, done: tuple[float, Mapping[str, int]] | None) -> News:
-        log = self._log(start.attempt, start.task)
-        keep_logs(self._desk(start.processor), log)
+    def _interrupted(
+        self,
+        start: StartTask,
+        done: tuple[float, Mapping[str, int]] | None,
+        ended: Mapping[int, float],
+    ) -> News:
+        log, desk = self._log(start.attempt, start.task), self._desk(start.processor)
+        until = ended.get(start.attempt) or last_change(desk, *(desk + end for end in LOG_ENDS))
+        keep_logs(desk, log)
         if done is None or not still_there(self._data, done[1]):
             tail, path = tail_of(log)
-            return self._failed("it was interrupted", None, tail, path, NO_FAULT)
+            kind, fault, detail = self._failed("it was interrupted", None, tail, path, NO_FAULT)
+            return kind, fault, detail | {"until": until}
         return self._as_done(start.task, *done)
 
     def done_before(self, task: int) -> News | None:

@@ -20,7 +20,7 @@ from weft.executors.departures import Departures
 from weft.executors.jobs import Jobs, News
 from weft.executors.local_watch import LocalWatch, Opened
 from weft.executors.paths import check_paths
-from weft.executors.processes import Stop, kill_left_behind
+from weft.executors.processes import GRACE, HURRY, Stop, kill_left_behind
 from weft.executors.results import load_result
 from weft.model.call import Call
 from weft.model.events import (
@@ -93,7 +93,8 @@ class LocalExecutor:
                 self._lane(command.processor).put((command.attempt, command.task, stop))
             case CancelTask():
                 if command.attempt in self._open:
-                    self._open.pop(command.attempt).stop.ask()
+                    grace = HURRY if command.at_once else GRACE
+                    self._open.pop(command.attempt).stop.ask(grace)
             case SendItem():  # there is but one host
                 self._moving.add(command.transfer)
                 self._heard.put(Event(EventKind.ITEM_ARRIVED, command.transfer, 0.0))
@@ -149,8 +150,8 @@ class LocalExecutor:
 
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """What happened since the journal ended: what is left of that time is ended first."""
-        kill_left_behind(self._jobs.home)
-        ends = self._jobs.interrupted(running)
+        ended = dict.fromkeys(kill_left_behind(self._jobs.home), time.time())
+        ends = self._jobs.interrupted(running, ended)
         self._jobs.clear()
         now, n = self._clock(), self._n_items
         lost = [host * n + item for item, host in held if not self._jobs.is_there(item)]

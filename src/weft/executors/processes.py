@@ -13,7 +13,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 GRACE = 2.0  # seconds between the request to end and the end
+HURRY = 0.2  # the same where every second costs
 OF_RUN = "WEFT_RUN"  # every process of a run has it, so that a later one finds what was left
+OF_ATTEMPT = "WEFT_ATTEMPT"
 _LONGEST_WAIT = 1e6  # seconds; poll takes an int of milliseconds
 _WAITID = getattr(os, "waitid", None)  # not on every system
 
@@ -22,7 +24,7 @@ class Stop:
     """Lets another thread end the group of a process that a thread waits for."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked, self._grace = False, GRACE
         self._lock = threading.Lock()
         self._group: int | None = None
         self._timer: threading.Timer | None = None
@@ -32,16 +34,16 @@ class Stop:
         """The group that can be ended now, if there is one."""
         return self._group
 
-    def ask(self) -> None:
+    def ask(self, grace: float = GRACE) -> None:
         """Ask for the end, gently at first; nothing happens if it has already come."""
         with self._lock:
-            self.asked = True
+            self.asked, self._grace = True, grace
             self._begin()
 
     def _begin(self) -> None:
         if self._group is not None and self._timer is None:
             signal_group(self._group, signal.SIGTERM)
-            self._timer = threading.Timer(GRACE, self._finish)
+            self._timer = threading.Timer(self._grace, self._finish)
             self._timer.daemon = True
             self._timer.start()
 
@@ -122,19 +124,22 @@ def end_group(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
     signal_group(process.pid, signal.SIGKILL)
 
 
-def kill_left_behind(home: str) -> int:
-    """Kill all processes of a run whose coordinator is gone; how many there were.
+def kill_left_behind(home: str) -> list[int]:
+    """Kill all processes of a run whose coordinator is gone; of each, the attempt it was part of.
+
+    One that says none is of -1.
 
     They are known by their environment or by their directory, which cannot go stale as a number
     that was written down can. Where there is no /proc, none is found.
     """
-    killed = 0
+    killed = list[int]()
     spared = _ancestors()
     for _ in range(10):  # what is killed may just have started another
         found = [pid for pid in _processes() if pid not in spared and _belongs(pid, home)]
         if not found:
             break
-        killed += sum(_kill(pid, home) for pid in found)
+        attempts = [(pid, _attempt_of(pid)) for pid in found]
+        killed += [attempt for pid, attempt in attempts if _kill(pid, home)]
     return killed
 
 
@@ -157,6 +162,15 @@ def _ancestors() -> set[int]:
         except (OSError, ValueError, IndexError):
             break
     return found
+
+
+def _attempt_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            given = dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
+        return int(given.get(OF_ATTEMPT.encode(), b"-1"))
+    except (OSError, ValueError):
+        return -1
 
 
 def _belongs(pid: int, home: str) -> bool:

@@ -11,6 +11,7 @@ import secrets
 import shlex
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterable, Mapping
 
 _Mover = Callable[[str, str], None]
@@ -227,6 +228,17 @@ def remove(path: str) -> None:
                 if not os.path.islink(os.path.join(folder, name)):
                     os.chmod(os.path.join(folder, name), 0o700)
     shutil.rmtree(path, ignore_errors=True)
+
+
+def last_change(*paths: str) -> float:
+    """When these files and folders, and all in them, were last changed; 0 if there are none."""
+    times = [0.0]
+    for path in paths:
+        inner = (os.path.join(folder, f) for folder, d, files in os.walk(path) for f in d + files)
+        for file in (path, *inner):
+            with contextlib.suppress(OSError):
+                times.append(os.lstat(file).st_mtime)
+    return min(max(times), time.time())
 
 
 def done_line(task: str, attempt: int, seconds: float, outputs: Mapping[str, _Status]) -> bytes:

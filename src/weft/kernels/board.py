@@ -74,6 +74,7 @@ class Board(NamedTuple):
     latest: FloatArray  # the watch: a start later than this is first shown to the policy
     variance: FloatArray  # one number: so is what is off its estimate by more than this share
     allowance: FloatArray  # one number: what tasks may cost beyond their estimates
+    gated: BoolArray  # tasks that the rules do not begin: whether they can be paid is asked first
     rank: IntArray  # just in time: the lower ones first
     tie: IntArray  # among those of equal rank that became ready at once, the lower ones first
     line: IntArray  # the turn in which the task became ready, -1: it is not

@@ -211,7 +211,7 @@ def dispatch(board: Board, p: int) -> int:
     if board.counts[HELD_BACK] > 0 or board.leaves[p] <= board.clock[0]:
         return -1
     task = board.queue[board.queue_at[p]]
-    if board.missing[task] > 0:
+    if board.missing[task] > 0 or board.gated[task]:
         return -1
     if board.clock[0] > board.latest[task] and board.counts[GRACE] == 0:
         return int(task)

@@ -30,7 +30,7 @@ class Options:
     price: Any = None  # a number, or by names; kept as rules, see prices.py
     transfer_price: float = 0.0  # per unit of data between hosts
     budget: float | None = None
-    over_budget: str = "continue"  # or stop
+    over_budget: str = "continue"  # or stop, or cut
     reserve: float = 0.0  # the share of what is left that plans leave for surprises
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class Options:
                 raise InputError("`reserve` and `over budget` say how to keep a budget: give one")
             return Purse()
         check_budget(self.budget)
-        return Purse(self.budget, self.over_budget, self.reserve)
+        return Purse(self.budget, self.over_budget, self.reserve, self.timeout)
 
     def to_dict(self) -> dict[str, Any]:
         """What the journal keeps."""

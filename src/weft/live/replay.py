@@ -10,7 +10,6 @@ from weft import registry
 from weft.contracts import Order
 from weft.coordinator import Coordinator
 from weft.coordinator.facts import Facts
-from weft.coordinator.purse import STOP
 from weft.errors import InputError
 from weft.journal.log import Contents
 from weft.live.entries import commands_to_dict, entry_from_dict, evaluation_from_dict
@@ -151,7 +150,7 @@ def _note(replayed: Replayed, content: dict[str, Any]) -> None:
     elif content.get("t") == "resumed":
         replayed.sittings.append(content["time"])
         if content.get("over_budget"):
-            replayed.progress.coordinator.purse.stops = content["over_budget"] == STOP
+            replayed.progress.coordinator.set_over_budget(content["over_budget"])
 
 
 def _heard(replayed: Replayed, content: dict[str, Any]) -> list[Command]:

@@ -10,8 +10,10 @@ import numpy as np
 
 from weft.coordinator import Coordinator
 from weft.kernels import board as b
+from weft.live import heartbeat
 from weft.live.estimating import Estimating
 from weft.live.header import Header
+from weft.live.heartbeat import Heartbeat
 from weft.live.measured import Links, as_measured
 from weft.live.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
 from weft.live.overdue import WHY, Overdue
@@ -127,6 +129,7 @@ class Session:
         self.requests: Requests | None = None  # what people ask of it meanwhile
         self.spending = Spending(self.coordinator, self.warn)
         self.overdue = Overdue(self.coordinator, machines.post, clock)
+        self.heartbeat = Heartbeat(machines.post, clock)
 
     @property
     def coordinator(self) -> Coordinator:
@@ -157,6 +160,7 @@ class Session:
             self._prepare()
             self.spending.look()
             self.overdue.watch()
+            self.heartbeat.watch(bool((self.coordinator.board.running >= 0).any()))
             self.listener.happened(self, events)
             self.estimating.learner.flush()
             if self.coordinator.done or self.coordinator.halted:
@@ -175,8 +179,11 @@ class Session:
         if event is None:
             raise stuck(self.coordinator)
         while event is not None:
-            commands += self.hear(event)
-            events.append(event)
+            if event.detail == heartbeat.WHY:
+                self.recorder.note("beat", **heartbeat.moment(self.clock))
+            else:
+                commands += self.hear(event)
+                events.append(event)
             # what is cancelled or dropped must be so before more is heard of it
             more = len(events) < BATCH and not any(isinstance(c, UNDONE) for c in commands)
             event = self.machines.next_event(wait=False) if more else None

@@ -22,6 +22,7 @@ from weft.kernels import board as b
 from weft.live.checks import check_work, outputs, warn_of_limits
 from weft.live.estimating import Estimating
 from weft.live.header import RULES, Header, now_in_words
+from weft.live.heartbeat import last_moment, moment
 from weft.live.machines import check_on, open_machines
 from weft.live.options import Options
 from weft.live.outcome import Outcome
@@ -122,6 +123,7 @@ def start(
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
         warn_of_limits(session, calls)
         clock.set(0.0)
+        recorder.note("beat", **moment(clock))
         begin = (lambda: progress.settled(coordinator.begin())) if first is None else lambda: first
         return _sit(session, begin, fetch)
 
@@ -180,7 +182,7 @@ def resume(
         coordinator = progress.coordinator
         on = with_added(header.options.on, coordinator) if on is None else on
         options = replace(header.options, on=on)
-        clock = Clock(_last_time(contents, coordinator))
+        clock, known = Clock(_last_time(contents, coordinator)), last_moment(contents.entries)
         machines = open_machines(header.workflow, calls, options, home, clock, coordinator.platform)
         stack.callback(machines.close)
         estimating = Estimating.open(header.workflow, options, header.id, calls, listener.said)
@@ -191,7 +193,7 @@ def resume(
         session.attempts_before = int(coordinator.board.counts[b.N_ATTEMPTS])
         then = {} if over_budget is None else {"over_budget": over_budget}
         recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
-        return _sit(session, lambda: take_up(session, budget), fetch)
+        return _sit(session, lambda: take_up(session, clock.set, known, budget), fetch)
 
 
 def _sit(
@@ -210,6 +212,7 @@ def _sit(
         session.stopping = True
     finally:
         session.overdue.close()
+        session.heartbeat.close()
     outcome = session.outcome(None if fetch is None else lambda task: fetch(results, task))
     session.recorder.note("end", status=outcome.status, time=session.clock(), **_paid(outcome))
     session.recorder.sync([])

@@ -14,7 +14,7 @@ from weft.errors import InputError, rounded_up
 from weft.live.options import check_budget
 from weft.live.prices import costs_money
 from weft.live.switching import PLANNED
-from weft.model import Money, Platform
+from weft.model import Money, Platform, Workflow
 from weft.model.events import Event, EventKind
 from weft.wiring import Progress
 
@@ -72,12 +72,22 @@ class Spending:
         if overrun == self._known and not purse.holds:  # of a former sitting
             return
         self._told = purse.budget
-        self._warn(over_budget(purse))
+        self._warn(over_budget(purse, self._coordinator.workflow))
 
 
-def over_budget(purse: Purse) -> str:
+def over_budget(purse: Purse, workflow: Workflow) -> str:
     """What to say when even the cheapest way is too dear."""
-    if purse.holds:
+    if purse.dear >= 0:
+        name = workflow.task_names[purse.dear]
+        timeout = workflow.spec(purse.dear).timeout or purse.timeout
+        what = "a billing unit" if timeout is None else f"the time-out of {timeout:g} s"
+        return (
+            f"the budget of {purse.budget:,.6g} will not do: {what} for {name!r} cannot be paid, "
+            f"so it is not begun; {rounded_up(purse.needed)} would be enough"
+        )
+    if purse.cuts:
+        then = "what runs is cancelled when the money is gone"
+    elif purse.holds:
         then = "what runs is finished, then the run stops"
     elif purse.stops:
         then = "nothing is left that could be held back"
@@ -127,7 +137,7 @@ def give_budget(progress: Progress, run: str, budget: float | None, then: str | 
     elif not purse.kept:
         raise InputError(f"run {run} has no budget: give one with `--budget`")
     if then is not None:
-        purse.stops = Purse(over_budget=then).stops
+        coordinator.set_over_budget(then)
     progress.planner = registry.within_budget(progress.planner)
 
 

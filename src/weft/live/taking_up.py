@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from weft.coordinator import Coordinator
 from weft.kernels import board as b
+from weft.live.heartbeat import at_their_times, moment
 from weft.live.session import Session
 from weft.live.spending import budget_event
 from weft.model.events import Command, Event, EventKind, SendItem, StartTask, WakeAt
 
 
-def take_up(session: Session, budget: float | None) -> list[Command]:
-    """What happened while nobody looked, and what is to be done now."""
+def take_up(
+    session: Session,
+    set_clock: Callable[[float], None],
+    known: tuple[float, float] | None,
+    budget: float | None,
+) -> list[Command]:
+    """What happened while nobody looked, and what is to be done now.
+
+    The run's clock stands still while nobody drives it, but not while anything of it still ran:
+    `known` is the last moment that the journal has by both clocks, the run's and the wall's.
+    """
     coordinator, board = session.coordinator, session.coordinator.board
     now = coordinator.now
     open_ones = np.flatnonzero(board.attempt_end[: board.counts[b.N_ATTEMPTS]] == b.OPEN).tolist()
@@ -26,7 +37,12 @@ def take_up(session: Session, budget: float | None) -> list[Command]:
     commands: list[Command] = []
     if coordinator.asked is not None and board.present.any():
         commands += session.progress.settled([coordinator.asked])
-    for event in session.machines.recover(running, held):
+    events = session.machines.recover(running, held)
+    events = at_their_times(events, board, session.clock(), known)
+    if events:
+        set_clock(max(session.clock(), events[-1].time))
+    session.recorder.note("beat", **moment(session.clock))
+    for event in events:
         if not _is_known(coordinator, event):
             commands += session.hear(event)
             session.note(event)
@@ -39,8 +55,8 @@ def take_up(session: Session, budget: float | None) -> list[Command]:
         commands += session.hear(Event(EventKind.PAUSED, 0, session.clock(), 0.0))
     for again in _sends(coordinator, commands):
         session.machines.perform(again)
-    if np.isfinite(coordinator.board.wake[0]):  # nor of the next rescheduling point
-        session.machines.perform(WakeAt(max(session.clock(), float(coordinator.board.wake[0]))))
+    if np.isfinite(wakes := coordinator.wakes_at):  # nor of the next rescheduling point
+        session.machines.perform(WakeAt(max(session.clock(), wakes)))
     leaves = coordinator.board.leaves
     for p in np.flatnonzero(coordinator.board.present & np.isfinite(leaves)).tolist():
         session.machines.drain(p, float(leaves[p]))  # the machines do not know of it yet

@@ -6,6 +6,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.model.estimates import Estimates
+from weft.model.money import MONEY_GONE
 from weft.model.record import Run
 from weft.model.run_facts import CANCELLED, FAILED, REWOUND, TOLERANCE, Facts, Indices, Log
 from weft.model.schedule import Schedule
@@ -215,10 +216,11 @@ class Following:
 
 
 def stopped_by_plans(f: Facts) -> list[str]:
-    """Only a new plan stops what runs, and leaves behind what was sent."""
+    """Only a new plan, or want of money, stops what runs; a plan leaves behind what was sent."""
     a, t, taken = f.run.attempts, f.run.transfers, (e for e in f.run.evaluations if e.taken)
     times = [*f.run.plan_times, *(e.time for e in taken)]
-    stopped = (a.end == CANCELLED) & ~np.isin(a.finish, times)
+    cuts = [e.time for e in f.run.evaluations if e.reason == MONEY_GONE]
+    stopped = (a.end == CANCELLED) & ~np.isin(a.finish, times + cuts)
     left = np.isfinite(t.forgotten) & ~np.isin(t.forgotten, times)
     return [
         f"task {f.task(k)} is cancelled at {a.finish[k]:g}, when there is no new plan"

@@ -124,6 +124,7 @@ class CancelTask:
 
     attempt: int
     time: float
+    at_once: bool = False  # every second costs: hardly any time is left to end in good order
 
 
 @dataclass(frozen=True)

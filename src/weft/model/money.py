@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weft.model.schedule import Schedule
     from weft.model.situation import Situation
 
+MONEY_GONE = "the money is gone"  # why work was cancelled
 ROUNDING = 1e-9  # of a sum: what differs by less is the same money
 
 

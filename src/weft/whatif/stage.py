@@ -18,6 +18,7 @@ from weft import registry
 from weft.contracts import Planner
 from weft.coordinator import Coordinator
 from weft.coordinator.patience import Patience
+from weft.coordinator.purse import CONTINUE
 from weft.errors import InputError
 from weft.executors.reality import Reality, platform_changes
 from weft.executors.simulated import SimulatedExecutor
@@ -171,6 +172,7 @@ def expected_world(coordinator: Coordinator) -> SimulatedExecutor:
 def _follow_only(coordinator: Coordinator) -> None:
     """Follow the present plan, whatever the run's policy would do."""
     coordinator.policy = Static()
+    coordinator.set_over_budget(CONTINUE)
     coordinator.board.latest[:] = np.inf
     coordinator.board.variance[0] = np.inf
 
