@@ -39,7 +39,7 @@ def resume(
         str | None,
         typer.Option(
             metavar="continue|stop|cut",
-            help="When even the cheapest way to finish is over the budget, from now on; see `weft run`.",
+            help="When even the cheapest way to finish is over the budget, as for `weft run`.",
             show_default="as before",
         ),
     ] = None,
