@@ -13,6 +13,7 @@ import pytest
 import weft
 from weft import registry
 from weft.errors import InputError, TooLateError, UnaffordableError
+from weft.experiments.budget_cases import Dag, Instance
 from weft.model import Schedule, Situation, affordable, check_schedule
 from weft.spec import spec_of
 
@@ -77,6 +78,48 @@ def test_to_the_letter_savings_that_cost_no_time_are_passed_over() -> None:
     assert planned("loss1[budget=14]", situation).makespan == 4.0
     letter = planned("loss1[budget=14,faithful=true]", situation)
     assert (letter.processor.tolist(), letter.makespan) == ([0, 1], 8.0)
+
+
+EQUALLY_CHEAP = {"slow": [8.0, 8.0], "fast": [2.0, 2.0], "middle": [4.0, 4.0]}
+BY_SPEED = {"slow": {"price": 0.1}, "fast": {"price": 0.4}, "middle": {"price": 0.2}}
+
+
+@every_variant
+@both_ways
+def test_of_equally_cheap_machines_the_cheapest_plan_takes_the_fastest(
+    name: str, faithful: str
+) -> None:
+    """Prices go by speed: 0.8 a task everywhere, but for rounding."""
+    situation = situation_of(EQUALLY_CHEAP, BY_SPEED, CHAIN[:1])
+    plan = planned(f"{name}[budget=1.6,faithful={faithful}]", situation)
+    assert (plan.processor.tolist(), plan.makespan) == ([1, 1], 4.0)
+    with pytest.raises(UnaffordableError, match=r"costs 1.6 \(and ends at 4 s\)"):
+        planned(f"{name}[budget=1.5,faithful={faithful}]", situation)
+    with pytest.raises(UnaffordableError, match=r"costs 1.6 \(and ends at 4 s\)"):
+        planned("best-affordable[budget=1.5]", situation)
+    first = weft.api.pareto(situation.workflow, situation.platform).points[0]
+    assert first.makespan == 4.0
+
+
+def test_gain2_undoes_what_does_not_shorten_the_makespan() -> None:
+    """Each of two equal tasks on the cheap machine gains 4 s alone; both together gain nothing."""
+    costs = {"cheap": [4.0, 4.0], "dear": [4.0, 4.0]}
+    situation = situation_of(costs, PRICES)
+    careful = planned("gain2[budget=32,start=gain2[faithful=true]]", situation)
+    assert (sorted(careful.processor.tolist()), careful.cost) == ([0, 1], 20.0)
+    letter = planned("gain2[budget=32,faithful=true]", situation)
+    assert (letter.makespan, letter.cost) == (8.0, 32.0)
+
+
+def test_gain2_goes_most_of_the_way_to_the_start() -> None:
+    """It went .25 of it at half of the money, when moves that did not help were kept."""
+    shares = []
+    for family in ("fft", "fork_join", "laplace"):
+        instance = Instance(Dag(family))
+        ends = instance.ends("heft")
+        plan = planned(f"gain2[budget={ends.budget(0.5)!r}]", instance.situation())
+        shares.append(float(ends.normalised(np.array(plan.makespan))))
+    assert min(shares) > 0.55
 
 
 @every_planner

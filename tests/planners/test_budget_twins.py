@@ -89,11 +89,11 @@ def test_same_as_twin_plain_and_compiled(
         rng = np.random.default_rng(seed)
         start = ("heft", "hbmct")[seed % 2]
         situation = random_situation(
-            rng, int(rng.integers(4, 16)), int(rng.integers(2, 5)), exact=True, changes=False,
+            rng, int(rng.integers(6, 16)), int(rng.integers(2, 5)), exact=True, changes=False,
             at_start=seed % 3 > 0,
         )  # fmt: skip
         situation = with_prices(situation, rng)
-        ours = compare(name, start, faithful, seed % 7 / 6, situation)
+        ours = compare(name, start, faithful, (seed % 7 + 0.5) / 7, situation)
         other = {t: p for t, (p, _, _) in STARTS[start](situation).items()}
         shop = Shop(situation)
         cheap = {t: p for t, (p, _, _) in shop.cheapest().items()}

@@ -67,8 +67,13 @@ class Shop:
         return board.placed
 
     def cheapest_machines(self) -> Where:
-        """Every task's cheapest machine, the first of equals."""
-        return {t: min(self.machines, key=lambda p: self.charge(t, p)) for t in self.order}
+        """Every task's cheapest machine; of equals the fastest, then the first."""
+        found: Where = {}
+        for task in self.order:
+            least = min(self.charge(task, p) for p in self.machines)
+            cheap = [p for p in self.machines if self.charge(task, p) <= least * (1 + 1e-12)]
+            found[task] = min(cheap, key=lambda p: (self.time[task][p], p))
+        return found
 
     def cheapest(self) -> Plan:
         """Every task on its cheapest machine."""
@@ -78,6 +83,12 @@ class Shop:
         """The plan that ends earlier, the cheaper one of equals, the first if nothing differs."""
         ends = [(makespan(plan), self.bill(plan)) for plan in (one, other)]
         return other if ends[1] < ends[0] else one
+
+    def helps(self, variant: int, task: int, p: int, where: Where, old: Plan, new: Plan) -> bool:
+        """Whether a careful move is kept: the task is faster, or (variant 2) everything is."""
+        if variant == 2:
+            return makespan(new) < makespan(old) * (1 - 1e-12)
+        return self.time[task][p] < self.time[task][where[task]]
 
     def changes(self, plan: Plan, where: Where, variant: int) -> dict[Pair, tuple[float, float]]:
         """Tnew - Told and Cnew - Cold of every reassignment: of the task, or of all (variant 2)."""
@@ -165,7 +176,6 @@ def gain(
         raise Unaffordable(shop.bill(plan))
     weights = gain_weights(shop.changes(plan, where, variant), faithful)
     tried: set[Pair] = set()
-    moved: set[int] = set()
     while True:
         if variant == 3:
             weights = gain_weights(shop.changes(plan, where, variant), faithful)
@@ -174,12 +184,10 @@ def gain(
             break
         task, p = min(left, key=lambda pair: (-weights[pair], pair))
         tried.add((task, p))
-        # a first move has a reason of its own: with variant 2 that may be the makespan alone
-        if faithful or task not in moved or shop.time[task][p] < shop.time[task][where[task]]:
-            new = shop.build(where | {task: p})
-            if within(shop.bill(new), budget):
-                plan, where = new, where | {task: p}
-                moved.add(task)
+        new = shop.build(where | {task: p})
+        kept = faithful or shop.helps(variant, task, p, where, plan, new)
+        if kept and within(shop.bill(new), budget):
+            plan, where = new, where | {task: p}
     if faithful:
         return plan
     plan = shop.better(plan, gain(situation, variant, budget, start, faithful=True))

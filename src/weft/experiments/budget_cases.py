@@ -16,6 +16,7 @@ from weft import registry
 from weft.arrays import FloatArray
 from weft.generators import generate
 from weft.model import Platform, Processor, Schedule, Situation, Workflow
+from weft.planners._reassigning import cheapest_of
 from weft.planning import planning_of
 
 # section 4.1
@@ -113,9 +114,9 @@ class Instance:
 
     @cached_property
     def cheapest(self) -> Schedule:
-        """Every task where it costs least, the first of equals."""
+        """Every task where it costs least; of equals the fastest, then the first."""
         planning = planning_of(self.situation())
-        on = (planning.cost * self.platform.price).argmin(axis=1).astype(np.int32)
+        on = cheapest_of(planning.cost, planning.cost * self.platform.price)
         order = planning.by_rank(planning.upward_rank)
         return planning.schedule("cheapest", planning.place(order, pinned=on))
 

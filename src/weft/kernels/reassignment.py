@@ -2,8 +2,8 @@
 
 `seconds` and `money` are tasks x processors, flat; a pair is task x processors + processor, and is
 tried at most once. A careful choice never moves a task to a processor that is not cheaper (LOSS)
-or not faster (GAIN) than the one it is on by then; the paper's own may. Only the first move of a
-task in GAIN2 goes by the makespan alone. What is reassigned is written to `moves`, and counted.
+or not faster (GAIN) than the one it is on by then; the paper's own may. A careful GAIN2 goes by the
+makespan alone. What is reassigned is written to `moves`, and counted.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
-from weft.kernels.placement import place_in_order
+from weft.kernels.descent import latest_finish
 from weft.kernels.problem import Problem
+
+SHORTER = 1e-12  # of the makespan: what is shorter by less is rounding
 
 
 def lose_in_order(
@@ -39,21 +41,46 @@ def gain_in_order(
     problem: Problem, pairs: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
     total: float, limit: float, careful: bool,
 ) -> tuple[IntArray, int]:  # fmt: skip
-    """GAIN1 and GAIN2: reassign in the given order what is affordable."""
+    """GAIN1 and the paper's GAIN2: reassign in the given order what is affordable."""
     moves, count = np.empty(len(pairs), dtype=np.int32), 0
-    moved = np.zeros(problem.n_tasks, dtype=np.bool_)
     for k in range(len(pairs)):
         task, p = pairs[k] // problem.n_processors, pairs[k] % problem.n_processors
         now = task * problem.n_processors + on[task]
         extra = money[pairs[k]] - money[now]
-        slower = moved[task] and seconds[pairs[k]] >= seconds[now]
-        if total + extra > limit or (careful and slower):
+        if total + extra > limit or (careful and seconds[pairs[k]] >= seconds[now]):
             continue
         on[task] = p
-        moved[task] = True
         total += extra
         moves[count] = pairs[k]
         count += 1
+    return moves, count
+
+
+def gain_what_shortens(
+    problem: Problem, order: IntArray, pairs: IntArray, money: FloatArray, on: IntArray,
+    nobody: FloatArray, shortest: float, total: float, limit: float, makespan: float,
+    settled: float,
+) -> tuple[IntArray, int]:  # fmt: skip
+    """GAIN2 with care: what does not shorten the makespan, as it is by then, is undone.
+
+    What is settled ends when it does, whatever is reassigned.
+    """
+    moves, count = np.empty(len(pairs), dtype=np.int32), 0
+    for k in range(len(pairs)):
+        task, p = pairs[k] // problem.n_processors, pairs[k] % problem.n_processors
+        here = on[task]
+        extra = money[pairs[k]] - money[task * problem.n_processors + here]
+        if total + extra > limit:
+            continue
+        on[task] = p
+        ends = max(settled, latest_finish(problem, order, on, nobody, shortest))
+        if ends < makespan * (1 - SHORTER):
+            makespan = ends
+            total += extra
+            moves[count] = pairs[k]
+            count += 1
+        else:
+            on[task] = here
     return moves, count
 
 
@@ -218,11 +245,19 @@ def makespans_after(
             if p == here:
                 continue
             pinned[task] = p
-            where, _, finish = place_in_order(problem, order, pinned, nobody, shortest)
-            latest = 0.0
-            for j in range(len(order)):
-                ends = finish[order[j]] if where[order[j]] >= 0 else np.inf  # it fits nowhere
-                latest = max(latest, ends)
-            result[task * processors + p] = latest
+            result[task * processors + p] = latest_finish(problem, order, pinned, nobody, shortest)
         pinned[task] = here
+    return result
+
+
+def makespans_along(
+    problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float,
+    moves: IntArray,
+) -> FloatArray:  # fmt: skip
+    """When all is done after each number of moves, from none to all."""
+    result = np.empty(len(moves) + 1)
+    result[0] = latest_finish(problem, order, pinned, nobody, shortest)
+    for k in range(len(moves)):
+        pinned[moves[k] // problem.n_processors] = moves[k] % problem.n_processors
+        result[k + 1] = latest_finish(problem, order, pinned, nobody, shortest)
     return result

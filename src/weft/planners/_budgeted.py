@@ -29,9 +29,9 @@ class Budgeted:
     """What LOSS and GAIN have in common.
 
     `budget` is for all of it, `start` the planner whose plan is the best if it is affordable. The
-    default is careful: what costs nothing is taken first, no task is moved the wrong way; it also
-    looks at the cheapest plan and at that to the letter, and takes the fastest. `faithful` is the
-    letter of Figure 2 alone.
+    default is careful: what costs nothing is taken first, no task is moved the wrong way (by GAIN2:
+    if that does not shorten the makespan); it also looks at the cheapest plan and at that to the
+    letter, and takes the fastest. `faithful` is the letter of Figure 2 alone.
     """
 
     name: ClassVar[str]

@@ -3,7 +3,8 @@
 Sakellariou, Zhao, Tsiakkouri, Dikaiakos, "Scheduling Workflows with Budget Constraints", Figure 2
 and section 3.4. Readings: a pair that is tried once is a task and a machine; equal weights go by
 task, then machine; variant 2 asks for the whole schedule rebuilt with the one change, once, before
-anything is reassigned, against the start schedule as it is.
+anything is reassigned, against the start schedule as it is. With care, GAIN2 asks once more when a
+reassignment's turn comes, and undoes it if it does not shorten the makespan.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def gain_path(
     counts = (gained > 0) & (free | (extra != 0))
     weight = np.divide(gained, extra, out=np.full(len(pairs), np.inf), where=~free & (extra != 0))
     ranked = _sorted(pairs, -weight, counts)
+    if variant == 2 and careful:
+        return table.what_shortens(on, ranked, total, limit, makespan)
     return _taken(
         *run(gain_in_order, ranked, table.seconds, money, on.copy(), total, limit, careful)
     )

@@ -10,11 +10,17 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.errors import UnaffordableError
 from weft.kernels.descent import descend
-from weft.kernels.reassignment import makespans_after
+from weft.kernels.reassignment import (
+    SHORTER,
+    gain_what_shortens,
+    makespans_after,
+    makespans_along,
+)
 from weft.model import Freedom, Schedule, Situation, affordable, forecast
 from weft.model.money import ROUNDING
 from weft.planning import Placement, planning_of
 
+SAME_COST = 1e-12  # of what a task costs: less is rounding, as where prices go by speed
 _NOBODY: FloatArray = np.empty(0)
 
 
@@ -124,7 +130,7 @@ class Table:
     def _placed(self, on: IntArray) -> Placement:
         """The tasks where they are assigned to, -1: anywhere. What runs and stays is as it is."""
         problem, stays = self.planning.problem, self._stays(on)
-        if not (self.runs_on >= 0).any():
+        if not self.may_restart:
             return self.planning.place(self.order, pinned=on)
         moved = self.runs_on[(self.runs_on >= 0) & ~stays]
         free = problem.free_from.copy()
@@ -150,43 +156,108 @@ class Table:
         return self._asked[1]
 
     def _makespans_after(self, on: IntArray) -> FloatArray:
-        settled = self.planning.problem.ready_at[~self.planning.problem.movable].max(initial=0.0)
-        if not (self.runs_on >= 0).any():
-            shortest = float(self.planning.problem.cost.min(initial=np.inf))
+        if not self.may_restart:
             pairs = len(self.tasks) * (self.processors - 1)
             ends = self.planning.run(
-                makespans_after, self.order, on.copy(), _NOBODY, shortest,
-                work=10 * pairs * (len(self.tasks) + len(self.planning.problem.in_item)),
+                makespans_after, self.order, on.copy(), _NOBODY, self.shortest,
+                work=10 * pairs * self.steps,
             )  # fmt: skip
-            latest: FloatArray = np.maximum(ends, settled)
+            latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest
         result, changed = np.full(len(self.money), np.inf), on.copy()
         for pair in self.pairs(on).tolist():
             task, p = divmod(pair, self.processors)
             changed[task] = p
-            processor, _, finish = self.placement(changed)
-            if processor[self.tasks].min(initial=0) >= 0:
-                result[pair] = max(settled, finish[self.tasks].max(initial=0.0))
+            result[pair] = self._ends(changed)
             changed[task] = on[task]
         return result
+
+    def makespans_along(self, on: IntArray, moves: IntArray) -> FloatArray:
+        """When all is done after each number of moves, from none to all."""
+        if not self.may_restart:
+            ends = self.planning.run(
+                makespans_along, self.order, on.copy(), _NOBODY, self.shortest, moves,
+                work=10 * (len(moves) + 1) * self.steps,
+            )  # fmt: skip
+            latest: FloatArray = np.maximum(ends, self.ends_anyhow)
+            return latest
+        current = on.copy()
+        result = [self._ends(current)]
+        for pair in moves.tolist():
+            current[pair // self.processors] = pair % self.processors
+            result.append(self._ends(current))
+        return np.array(result)
+
+    def what_shortens(
+        self, on: IntArray, pairs: IntArray, total: float, limit: float, makespan: float
+    ) -> IntArray:
+        """The pairs that shorten the makespan when their turn comes, and are affordable then."""
+        if not self.may_restart:
+            moves, count = self.planning.run(
+                gain_what_shortens, self.order, pairs, self.money, on.copy(), _NOBODY,
+                self.shortest, total, limit, makespan, self.ends_anyhow,
+                work=10 * len(pairs) * self.steps,
+            )  # fmt: skip
+            return moves[:count].astype(np.int32)
+        current, taken = on.copy(), []
+        for pair in pairs.tolist():
+            task, p = divmod(pair, self.processors)
+            here = current[task]
+            extra = self.money[pair] - self.money[task * self.processors + here]
+            if total + extra > limit:
+                continue
+            current[task] = p
+            ends = self._ends(current)
+            if ends < makespan * (1 - SHORTER):
+                makespan, total = ends, total + extra
+                taken.append(pair)
+            else:
+                current[task] = here
+        return np.array(taken, dtype=np.int32)
+
+    def _ends(self, on: IntArray) -> float:
+        """When all is done by an assignment; never if a task fits nowhere."""
+        processor, _, finish = self.placement(on)
+        if processor[self.tasks].min(initial=0) < 0:
+            return np.inf
+        return max(self.ends_anyhow, float(finish[self.tasks].max(initial=0.0)))
+
+    @cached_property
+    def may_restart(self) -> bool:
+        """Whether tasks that run may be begun anew elsewhere."""
+        return bool((self.runs_on >= 0).any())
+
+    @cached_property
+    def ends_anyhow(self) -> float:
+        """When what is settled is done."""
+        problem = self.planning.problem
+        return float(problem.ready_at[~problem.movable].max(initial=0.0))
+
+    @cached_property
+    def shortest(self) -> float:
+        """The shortest time that any task takes anywhere."""
+        return float(self.planning.problem.cost.min(initial=np.inf))
+
+    @property
+    def steps(self) -> int:
+        """The inner steps of one schedule, roughly."""
+        return len(self.tasks) + len(self.planning.problem.in_item)
 
     def descent(
         self, on: IntArray, rate: float, sweeps: int, spare: float = np.inf, latest: float = np.inf
     ) -> tuple[IntArray, int]:
         """Where a descent from an assignment leads, and its sweeps; money counts `rate` seconds."""
-        problem = self.planning.problem
-        shortest = float(problem.cost.min(initial=np.inf))
         found, count = self.planning.run(
-            descend, self.order, on, _NOBODY, shortest, self.money, rate, spare, latest, sweeps,
-            work=10 * len(self.money) * (len(self.tasks) + len(problem.in_item)),
+            descend, self.order, on, _NOBODY, self.shortest, self.money, rate, spare, latest,
+            sweeps, work=10 * len(self.money) * self.steps,
         )  # fmt: skip
         return np.array(found, dtype=np.int32), count
 
     @cached_property
     def cheapest_assignment(self) -> IntArray:
-        """Every task where it costs least, the first of equals."""
-        cheapest: IntArray = self.money.reshape(-1, self.processors).argmin(axis=1).astype(np.int32)
-        return cheapest
+        """Every task where it costs least; of equals the fastest, then the first."""
+        shape = -1, self.processors
+        return cheapest_of(self.seconds.reshape(shape), self.money.reshape(shape))
 
     def cheapest(self, planner: Any) -> Schedule:
         """The cheapest schedule known: where costs do not add up, one processor alone may be."""
@@ -211,3 +282,11 @@ class Table:
             cost = self.cost(cheapest)
             raise UnaffordableError(self.budget, cost, cheapest.makespan, cheapest)
         return cheapest
+
+
+def cheapest_of(seconds: FloatArray, money: FloatArray) -> IntArray:
+    """Where each task costs least, but for rounding; of equals the fastest, then the first."""
+    least = money.min(axis=1, keepdims=True)
+    dearer = money > least * (1 + SAME_COST)
+    fastest: IntArray = np.where(dearer, np.inf, seconds).argmin(axis=1).astype(np.int32)
+    return fastest

@@ -138,7 +138,7 @@ class Search:
     def descend(self, limits: Callable[[Found, float], Limits]) -> None:
         """From the best of every path, best first, to where no single change helps."""
         table, worth = self.table, self._worth()
-        if (table.runs_on >= 0).any():
+        if table.may_restart:
             return
         self._down(self.best, limits(self.best, worth), "improved")
         if self.quick:

@@ -10,7 +10,7 @@ from weft.planners._budgeted import Gain
 
 @dataclass(frozen=True)
 class Gain2(Gain):
-    """GAIN with weights of the whole schedule, worked out once."""
+    """GAIN with weights of the whole schedule, worked out once; what does not pay is undone."""
 
     name: ClassVar[str] = "gain2"
     variant: ClassVar[int] = 2
