@@ -207,7 +207,7 @@ def test_mixed_and_nested_arguments_keep_their_places(given: Given) -> None:
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
     ) as client:
         yield client
 

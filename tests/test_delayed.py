@@ -282,6 +282,12 @@ def test_the_flow_is_the_same_in_every_process() -> None:
     assert outputs[0] == outputs[1] != ""
 
 
+def test_a_dask_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask, "__version__", "2025.4.1")
+    with pytest.raises(InputError, match=r"Dask 2025.4.1 is too old.*pip install 'weft\[dask\]'"):
+        flow_of(dask.delayed(inc)(1))
+
+
 def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     import weft.delayed
 

@@ -11,6 +11,8 @@ from typing import Any
 from weft.errors import InputError, WeftError
 from weft.flow import Flow
 
+_OLDEST = (2025, 11)  # what dask.compute does is the same since then
+
 
 def flow_of(
     collections: Any, name: str = "delayed", optimize: bool = True
@@ -67,6 +69,10 @@ def _filled(shape: Any, handles: Sequence[Any]) -> Any:
 
 def _handles(flow: Flow, collections: list[Any], optimize: bool) -> list[Any]:
     """The task (or known value) of each collection; all share one graph."""
+    version = _dask("dask").__version__
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST:
+        problem = f"Dask {version} is too old: with it some collections would come back wrong"
+        raise InputError(f"{problem}; pip install 'weft[dask]'")
     graph, keys = _lowered(collections, optimize)
     nodes = _dask("dask._task_spec").convert_legacy_graph(graph)
     futures = _futures(collections, graph, nodes)

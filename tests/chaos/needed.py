@@ -157,9 +157,6 @@ def repeated(run: Run) -> Counter[str]:
     return found
 
 
-TOLD_WITHIN = 10.0  # seconds
-
-
 def check_only_needed(run: Run, reuse_copies: bool) -> Counter[str]:
     """Every attempt but the first of its task had to be; how many there are, by the reason."""
     log, events = run.attempts, run.events or ()
@@ -174,8 +171,8 @@ def check_only_needed(run: Run, reuse_copies: bool) -> Counter[str]:
         if (int(log.processor[k]), finish) in gone:
             continue
         assert told[k].value != OWN_FAULT, told[k]
-        # an input was lost; a reader may notice before the loss itself is told
-        assert any(start <= time <= finish + TOLD_WITHIN for time in losses), told[k]
+        # an input was lost, which is told before its readers fail
+        assert any(start <= time <= finish for time in losses), told[k]
     for k in (log.end == CANCELLED).nonzero()[0].tolist():
         plan = run.plans[run.plan_times.index(float(log.finish[k]))]
         assert plan.processor[log.task[k]] != log.processor[k], "cancelled, but not to migrate"

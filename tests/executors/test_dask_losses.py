@@ -8,11 +8,13 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed")
 
+from chaos.runs import until
 from executors.dask_trials import (
     BIG,
     LIMIT,
@@ -28,7 +30,9 @@ from executors.dask_trials import (
     wait_for,
 )
 from weft.errors import InputError, WeftError
+from weft.executors import dask as dask_executor
 from weft.executors.dask import DaskExecutor
+from weft.executors.dask_tasks import Reporter
 from weft.model.call import Call, Ref
 from weft.model.events import NO_FAULT, EventKind, Prepare, SendItem, StartTask
 
@@ -110,6 +114,79 @@ def test_an_attempt_that_waits_for_a_lost_input_fails(
         events = [take(executor), take(executor)]
         assert [e.kind for e in events] == [EventKind.GONE, EventKind.TASK_FAILED]
         assert (events[1].which, events[1].value) == (1, NO_FAULT)
+
+
+class Threads:
+    """A cluster in this process, whose workers can be lost."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.address, self._cluster = cluster.scheduler_address, cluster
+
+    def lose(self, executor: DaskExecutor, processor: int) -> None:
+        """The scheduler takes the worker of a processor for dead, and says so."""
+        address, scheduler = executor._cluster.address_of(processor), self._cluster.scheduler
+        self._cluster.sync(scheduler.remove_worker, address, stimulus_id="test", close=False)
+
+
+@pytest.fixture
+def threads() -> Iterator[Threads]:
+    from distributed import LocalCluster
+
+    make: Any = LocalCluster
+    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with make(processes=False, protocol="tcp", host="127.0.0.1", **options) as cluster:
+        yield Threads(cluster)
+
+
+def test_what_was_made_again_and_lost_is_lost_wherever_the_run_believes_it(
+    threads: Threads, home: Path
+) -> None:
+    """A reader that finds nothing there is told only after the loss that it comes from."""
+    calls = [Call(add, (1,)), Call(add, (Ref(0),))]
+    with running(functions(calls, {0: [1]}), threads.address, home, calls) as executor:
+        finish(executor, 0, 0, 0)
+        executor.perform(SendItem(0, 0, 0, 1, 0.0))
+        assert take(executor).kind == EventKind.ITEM_ARRIVED
+        finish(executor, 1, 0, 2)  # rewound, by a strategy that does without copies
+        threads.lose(executor, 2)
+        told = [take(executor) for _ in range(3)]
+        assert [(e.kind, e.which) for e in told] == [
+            (EventKind.GONE, 2),
+            (EventKind.ITEM_LOST, 0),
+            (EventKind.ITEM_LOST, 1),
+        ]
+        executor.perform(StartTask(2, 1, 1, 0.0))  # by a run that has not heard of it
+        lost, failed = take(executor), take(executor)
+        assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 1)
+        assert (failed.kind, failed.which, failed.value) == (EventKind.TASK_FAILED, 2, NO_FAULT)
+        finish(executor, 3, 0, 1)
+        finish(executor, 4, 1, 1)
+
+
+def test_a_death_is_told_before_what_dask_gives_up_with_it(
+    threads: Threads, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker dies with a report unsent, while the run is slow to take its events."""
+    calls = [Call(add, (1,)), Call(add, (2,)), Call(add, (Ref(0), Ref(1)))]
+    with running(functions(calls, {0: [2], 1: [2]}), threads.address, home, calls) as executor:
+        finish(executor, 0, 0, 0)
+        monkeypatch.setattr(Reporter, "_flush", lambda reporter: None)
+        monkeypatch.setattr(dask_executor, "_LOOK", 0.0)
+        executor.perform(StartTask(1, 1, 1, 0.0))
+        assert executor.next_event(wait=False) is None
+        future = executor._given.by_attempt[1].future
+        until(lambda: future.status == "finished", "the result")
+        for transfer, host in enumerate((1, 2)):
+            executor.perform(SendItem(transfer, 0, 0, host, 0.0))
+        threads.lose(executor, 1)
+        until(lambda: future.status == "lost", "the loss of the result")
+        told = [take(executor) for _ in range(3)]
+        assert [(e.kind, e.which) for e in told] == [
+            (EventKind.ITEM_ARRIVED, 0),
+            (EventKind.ITEM_ARRIVED, 1),
+            (EventKind.GONE, 1),
+        ]
+        assert executor.next_event(wait=False) is None
 
 
 def test_a_lost_scheduler_is_told(processes: Processes, home: Path) -> None:

@@ -127,7 +127,8 @@ class DaskExecutor:
         address = self._cluster.address_of(command.processor)
         self._items.begun(command.task)
         if missing := self._items.missing(command.task):
-            self._ready.extend(e for t in missing for e in self._lost(t))
+            here = int(self.platform.host[command.processor])  # where the run counts on them
+            self._ready.extend(e for t in missing for e in self._lost(t, here))
             self._ready.append(cut_short(command.attempt, "an input is no longer there"))
             return
         given = self._given.start(command.task, command.processor, address, command.attempt)
@@ -349,9 +350,9 @@ class DaskExecutor:
         if not self._jobs.is_shared:
             self._items.host_gone(int(self.platform.host[processors[0]]))
 
-    def _lost(self, task: int) -> list[Event]:
+    def _lost(self, task: int, *more: int) -> list[Event]:
         """A result is nowhere: where the run believes it to be, it is lost."""
-        hosts, n = sorted(self._items.forget(task)), self._jobs.workflow.n_items
+        hosts, n = sorted(self._items.forget(task).union(more)), self._jobs.workflow.n_items
         made = [i for i in self._jobs.made(task) if self._jobs.is_read(i)]
         return [Event(EventKind.ITEM_LOST, h * n + i, 0.0) for i in made for h in hosts]
 
@@ -373,6 +374,8 @@ class DaskExecutor:
             and given.future is not None
             and given.future.status in ("error", "cancelled", "lost")
         }
+        if not self._inbox.empty():  # the death of a worker may be in there, which comes first
+            return
         for key in ended & self._suspects:  # a report may have been on its way at the first look
             given = self._given.by_key[key]
             reason = f"Dask gave it up ({given.future.status})"

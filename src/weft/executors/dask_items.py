@@ -46,8 +46,8 @@ class Items:
 
     def finished(self, task: int, host: int, result: Result) -> None:
         """A task has ended well: its inputs may have had their last reader."""
-        self.forget(task)
-        self.claims[task] = {host}
+        # made again, it stands for its older copies as well: the run may still count on them
+        self.claims[task] = self.forget(task) | {host}
         if task in self._made:  # whoever needs it will start again, and only the run knows who
             self._may_read[task] = set(self.jobs.readers[task])
         self._made.add(task)
