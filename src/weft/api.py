@@ -194,6 +194,7 @@ def run(
     budget: float | None = None,
     over_budget: str | None = None,
     reserve: float = 0.0,
+    deadline: float | None = None,
 ) -> Outcome:
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
@@ -204,7 +205,9 @@ def run(
     machines (`fast*`) to numbers or to pairs with a billing unit in seconds; `transfer_price` is
     for a unit of data. With a `budget` every plan is affordable; if none is any more, the run is
     finished the cheapest way (`over_budget="continue"`), or stops ("stop") and can be resumed with
-    a larger one. Plans leave a share of what is left, the `reserve`, for surprises.
+    a larger one, or what runs is cancelled when the money is gone, too ("cut"). Plans leave a share
+    of what is left, the `reserve`, for surprises. With a `deadline`, in seconds of the run's time,
+    the cheapest plans that end by then are followed; a run that is late goes on.
     A run that fails does not raise: look at `.status` and `.failures`.
     """
     from weft import live
@@ -225,8 +228,9 @@ def run(
 
         home = RunHome.find(directory, resume)
         return live.resume(
-            home, workflow, calls, on, listener, fetch, budget=budget, over_budget=over_budget
-        )
+            home, workflow, calls, on, listener, fetch,
+            budget=budget, over_budget=over_budget, deadline=deadline,
+        )  # fmt: skip
     options = live.Options(
         on="local" if on is None else on,
         strategy=strategy,
@@ -243,6 +247,7 @@ def run(
         budget=budget,
         over_budget=over_budget or "continue",
         reserve=reserve,
+        deadline=deadline,
     )
     return live.start(workflow, options, calls, source, listener, fetch)
 

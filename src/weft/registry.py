@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -46,6 +46,14 @@ def within_budget(chosen: Planner) -> Planner:
         return chosen
     afford: Any = planner_class("best-affordable")
     return cast(Planner, afford(start=chosen, quick=True))
+
+
+def in_time(chosen: Planner, deadline: float) -> Planner:
+    """A planner that looks for the cheapest way by a deadline, from what this one plans."""
+    if any(f.name == "deadline" for f in fields(cast(Any, chosen))):
+        return cast(Planner, replace(cast(Any, chosen), deadline=deadline))
+    cheapest: Any = planner_class("cheapest-in-time")
+    return cast(Planner, cheapest(deadline=deadline, start=chosen))
 
 
 def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner | None]:

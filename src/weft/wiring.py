@@ -13,7 +13,7 @@ from weft import registry
 from weft.contracts import Executor, Order, Planner, Policy
 from weft.coordinator import Coordinator
 from weft.coordinator.purse import Purse
-from weft.errors import PlanningError, UnaffordableError, WeftError
+from weft.errors import PlanningError, TooLateError, UnaffordableError, WeftError
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
 from weft.history.lessons import Lessons
@@ -144,7 +144,7 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
 
     If nothing can be done in time before machines leave, a run that is under way goes on as if
     they stayed: what they then take with them is made good. If nothing is affordable any more, it
-    is finished the cheapest way.
+    is finished the cheapest way; if nothing ends by the deadline any more, the fastest way.
     """
     assert coordinator.policy is not None
     situation, freedom = coordinator.situation(), coordinator.freedom
@@ -154,6 +154,10 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
         if coordinator.plan is None and not affordable(error.cost, coordinator.purse.budget):
             raise
         return cast(Schedule, error.cheapest) if asked.forced else None
+    except TooLateError as error:
+        if coordinator.plan is None:
+            raise
+        return cast(Schedule, error.fastest)
     except PlanningError:
         if coordinator.plan is None and not coordinator.board.counts[b.N_ATTEMPTS]:
             raise
@@ -282,6 +286,8 @@ def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
         lessons=tuple(progress.learned),
         budget=coordinator.purse.budget,
         over_budget_at=coordinator.purse.over_at,
+        deadline=coordinator.deadline.at,
+        late_at=coordinator.deadline.late_at,
         planned_from=progress.switched.time if progress.switched else 0.0,
     )
 

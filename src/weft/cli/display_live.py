@@ -98,6 +98,9 @@ def _times(view: View) -> Text:
     if view.projected is not None:
         left = clock(max(0.0, view.projected - view.now))
         text.append(f", expected to end at {clock(view.projected)} ({left} more)")
+    if math.isfinite(view.deadline):
+        late = max(view.now, view.projected or 0.0) > view.deadline
+        text.append(f", deadline {clock(view.deadline)}", style="bold red" if late else "")
     return text
 
 

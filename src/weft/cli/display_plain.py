@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
@@ -68,6 +69,8 @@ class PlainScreen:
         else:
             end = view.projected
             expected = "" if end is None else f"; the end is expected at {clock(end)}"
+            if math.isfinite(view.deadline):
+                expected += f", the deadline is {clock(view.deadline)}"
             lines.append((view.now, view.counts() + expected))
         lines.sort(key=lambda line: line[0])
         if view.money is not None:

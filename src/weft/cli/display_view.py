@@ -42,6 +42,7 @@ class View:
     work: tuple[Work, ...]
     money: Money | None = None  # where anything has a price
     budget: float = math.inf
+    deadline: float = math.inf
 
     @property
     def waiting(self) -> int:
@@ -84,6 +85,7 @@ def look(session: Session) -> View:
         work=tuple(work),
         money=_money(session, now),
         budget=coordinator.purse.budget,
+        deadline=coordinator.deadline.at,
     )
 
 

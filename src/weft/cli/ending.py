@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from weft.cli.display import Display, display
-from weft.cli.money import against_budget, amounts
+from weft.cli.money import against_budget, against_deadline, amounts
 from weft.cli.recovery import recovery_of
 from weft.cli.wording import against, clean, command, many, near, took
 from weft.errors import WeftError, rounded_up
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 CODES = {"finished": 0, "failed": 1, "stopped": INTERRUPTED}
+OVER_BUDGET, LATE = 3, 4  # it is finished, but
 SHOWN = 10  # failures, and lines of each one's log
 
 
@@ -47,7 +48,14 @@ def drive(
         print(json.dumps(outcome.to_dict(), indent=1, allow_nan=False))
     else:
         tell(outcome, shown, directory)
-    raise typer.Exit(CODES[outcome.status])
+    raise typer.Exit(code_of(outcome))
+
+
+def code_of(outcome: Outcome) -> int:
+    """The exit code: of what is finished, whether it was within its limits, too."""
+    if outcome.ok and not outcome.run.within_budget:
+        return OVER_BUDGET
+    return LATE if outcome.ok and not outcome.run.in_time else CODES[outcome.status]
 
 
 def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
@@ -96,6 +104,8 @@ def _figures(outcome: Outcome, run: Run) -> None:
     print("; ".join(said))
     if outcome.money is not None:
         print(_cost(outcome, run))
+    if math.isfinite(run.deadline) and outcome.ok:
+        print(against_deadline(run))
 
 
 def _cost(outcome: Outcome, run: Run) -> str:

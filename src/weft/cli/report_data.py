@@ -117,7 +117,16 @@ class Report:
             result[key] = [asdict(row) for row in result[key]]
         result["switched"] = None if self.switched is None else asdict(self.switched)
         result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
-        return {**result, **self.run.recovery(), **self._money()}
+        return {**result, **self.run.recovery(), **self._money(), **self._deadline()}
+
+    def _deadline(self) -> dict[str, Any]:
+        """When it was to be over, and whether it was."""
+        at, known = self.run.deadline, self.run.late_at
+        return {
+            "deadline": at if np.isfinite(at) else None,
+            "in_time": self.run.in_time if np.isfinite(at) else None,
+            "late_at": None if np.isnan(known) else known,
+        }
 
     def _money(self) -> dict[str, Any]:
         """What it cost, and of a run that is not finished what more is expected."""

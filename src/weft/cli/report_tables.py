@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.cli.money import foreseen
+from weft.cli.money import against_deadline, foreseen
 from weft.cli.recovery import recovery_of
 from weft.cli.report_data import Report
 from weft.cli.wording import against, many, moment, near, took
@@ -56,6 +56,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     ]
     facts += [("transfers", f"{r.moved:,}")] if r.moved else []
     facts += [("cost", cost_of(r))] if r.paid else []
+    facts += [("deadline", deadline_of(r))] if math.isfinite(r.run.deadline) else []
     facts += [("adapted", adapted)] if (adapted := recovery_of(r.run)) else []
     return [*facts, ("kept in", near(Path(r.home)))]
 
@@ -67,6 +68,15 @@ def strategy_of(report: Report) -> str:
     if (new := report.switched) is not None:
         text += f", then {new.strategy} from {took(new.time)} on ({new.because})"
     return text
+
+
+def deadline_of(report: Report) -> str:
+    """The deadline, and whether it was kept, or is expected not to be."""
+    run = report.run
+    if report.status == "finished":
+        return against_deadline(run).removeprefix("deadline ")
+    late = "" if math.isnan(run.late_at) else f", expected to be late since {took(run.late_at)}"
+    return took(run.deadline) + late
 
 
 def cost_of(report: Report) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.money import Deadline
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def resume(
             show_default="as before",
         ),
     ] = None,
+    deadline: Deadline = None,
     directory: Annotated[
         Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
     ] = Path(),
@@ -70,8 +72,9 @@ def resume(
 
     def sit(shown: Display) -> Outcome:
         return live.resume(
-            home, workflow, on=on, listener=shown, budget=budget, over_budget=over_budget
-        )
+            home, workflow, on=on, listener=shown,
+            budget=budget, over_budget=over_budget, deadline=deadline,
+        )  # fmt: skip
 
     drive(sit, directory, as_json, quiet)
 

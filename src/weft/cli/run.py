@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.cli.money import Budget, OverBudget, Reserve
+from weft.cli.money import OWN_RESERVE, Budget, Deadline, OverBudget, OwnReserve
 
 if TYPE_CHECKING:
     from weft.cli.display import Display
@@ -76,7 +76,8 @@ def run(
     ] = 0.0,
     budget: Budget = None,
     over_budget: OverBudget = "continue",
-    reserve: Reserve = 0.0,
+    reserve: OwnReserve = None,
+    deadline: Deadline = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print how it ended as JSON; messages go to stderr.")
     ] = False,
@@ -89,12 +90,16 @@ def run(
     Each task runs in a directory of its own with its inputs; its outputs appear in `--dir` when it
     has succeeded. Ctrl-C once finishes what runs and stops, twice stops at once; either way, and
     after a crash, `weft resume last` goes on. The exit code is 0 if all is done, 1 if tasks
-    failed, 130 if it was stopped, 2 if it could not begin or go on.
+    failed, 130 if it was stopped, 2 if it could not begin or go on; 3 if all is done but cost more
+    than the budget, 4 if it was done after the deadline.
 
     With a budget nothing begins that cannot be paid, and plans keep to what is left. If slow
     machines make that impossible, the run says so at once, and is finished the cheapest way; with
     `--over-budget stop` it stops, and goes on with `weft resume last --budget MORE`. With
     `--over-budget cut` the budget is a limit: what runs is cancelled when the money is gone.
+
+    With a deadline the cheapest plan that ends by then is followed, and another one is made when it
+    comes to end later. If no plan ends by then, nothing begins.
 
     Example: `weft run pipeline.yaml --on local:4 --retries 1`
 
@@ -123,7 +128,8 @@ def run(
         transfer_price=transfer_price,
         budget=budget,
         over_budget=over_budget,
-        reserve=reserve,
+        reserve=reserve if reserve is not None else OWN_RESERVE if budget is not None else 0.0,
+        deadline=deadline,
     )
 
     def sit(shown: Display) -> Outcome:

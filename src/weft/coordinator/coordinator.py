@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from weft.coordinator.boards import (
 )
 from weft.coordinator.check_board import check_board
 from weft.coordinator.commands import taken_off
+from weft.coordinator.deadline import TOO_LATE, Deadline
 from weft.coordinator.legality import IllegalEventError, check_event
 from weft.coordinator.limit import (
     ceilings,
@@ -83,11 +84,12 @@ class Coordinator:
         tolerance: Tolerance | None = None,
         rest: float = 0.0,
         purse: Purse | None = None,
+        deadline: float = math.inf,
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
         self.declared = platform  # without what was announced since
         self.patience = Patience(tolerance or Tolerance(), workflow)
-        self.purse = purse or Purse()
+        self.purse, self.deadline = purse or Purse(), Deadline(deadline)
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
         self.policy, line, min_min, reuse = None, None, False, Reuse.IN_PLACE
@@ -175,25 +177,35 @@ class Coordinator:
             if event.kind == EventKind.WAKE:
                 self._woken_at = math.inf
         change = event if changed and not isinstance(event, NewPlan) else None
-        if self.purse.cuts:
-            return self._within_limit(late, change)
-        replan = self.consider(late, change)
-        commands = taken_off(self.board)
+        cut = self.purse.cuts and self._cut_off()
+        replan = self._ask_for_money(change) if cut else self._decide(late, change)
+        commands = self._commands(cut)
         return commands if replan is None else [*commands, replan]
 
-    def _within_limit(self, late: int, change: Event | NewEstimates | None) -> list[Command]:
-        """The same where the budget is a limit: what cannot be paid any more ends, or waits."""
-        cut = self._cut_off()
-        if cut:
-            self._note(change)
-            self.version += 1
-            self.asked = Replan(self.version, self.now, MONEY_GONE, forced=True)
-        else:
-            late = self._begin_payable() if late < 0 and change is None else late
-            if self.consider(late, change) is None:
-                self._wait_for_money()
-        commands: list[Command] = []
-        commands += (c for c in taken_off(self.board) if not isinstance(c, WakeAt))
+    def _decide(self, late: int, change: Event | NewEstimates | None) -> Replan | None:
+        """Wake the policy; where the budget is a limit, begin what can be paid."""
+        if not self.purse.cuts:
+            return self.consider(late, change)
+        late = self._begin_payable() if late < 0 and change is None else late
+        replan = self.consider(late, change)
+        if self.asked is None:
+            self._wait_for_money()
+        return replan
+
+    def _ask_for_money(self, change: Event | NewEstimates | None) -> Replan:
+        """What ran was cut off: only what costs nothing can still be done, if anything."""
+        self._for_money()
+        self._note(change)
+        self.version += 1
+        self.asked = Replan(self.version, self.now, MONEY_GONE, forced=True)
+        return self.asked
+
+    def _commands(self, cut: bool) -> list[Command]:
+        """What is to be done; the alarm is set for whatever comes first."""
+        commands = taken_off(self.board)
+        if not (self.purse.cuts or self.deadline.kept):
+            return commands
+        commands = [c for c in commands if not isinstance(c, WakeAt)]
         if cut:
             ends = (replace(c, at_once=True) if isinstance(c, CancelTask) else c for c in commands)
             commands = list(ends)
@@ -201,13 +213,15 @@ class Coordinator:
         if wakes < self._woken_at * (1 - ROUNDING):
             self._woken_at = wakes
             commands.append(WakeAt(wakes))
-        return commands if self.asked is None else [*commands, self.asked]
+        return commands
 
     @property
     def wakes_at(self) -> float:
-        """The next rescheduling point, or when the money is gone, if that comes before."""
-        point = float(self.board.wake[0])
-        return min(point, self._end_of_money()[0]) if self.purse.cuts else point
+        """The next rescheduling point, or when money or time is looked at, if that is before."""
+        wakes = float(self.board.wake[0])
+        if self.deadline.kept and self.plan is not None:
+            wakes = min(wakes, max(self.now, self.deadline.looks_at))
+        return min(wakes, self._end_of_money()[0]) if self.purse.cuts else wakes
 
     def switch(self, policy: Policy, new: NewStrategy) -> list[Command]:
         """Follow plans from now on; the first one is asked for at once."""
@@ -281,6 +295,8 @@ class Coordinator:
             return None
         if change is not None and self._money_decides():
             return self.asked
+        if self._will_be_late(change is not None):
+            return self.asked
         if for_money and change is not None:  # which is none of the policy's business
             late, change = self.resume(), None
         if self._left_over and change is None:
@@ -338,6 +354,21 @@ class Coordinator:
             return False
         self.asked = Replan(self.version, self.now, OVER_BUDGET, forced=True)
         return True
+
+    def _will_be_late(self, changed: bool) -> bool:
+        """Whether the plan has come to end after the deadline: another is asked for then."""
+        deadline, plan = self.deadline, self.plan
+        if not deadline.kept or plan is None or (not changed and self.now < deadline.looks_at):
+            return False
+        if self.done or self.board.counts[b.HELD_BACK] or self.stranded():
+            return False
+        if not deadline.look(plan, self.situation()):
+            return False
+        if not self._anything_to_plan():
+            deadline.foresee(self.now)
+        elif deadline.take_turn(self.now):
+            self.asked = Replan(self.version, self.now, TOO_LATE)
+        return self.asked is not None
 
     def _richer(self, change: Event | NewEstimates | None) -> bool:
         """Whether there is more money: a new plan may be worth it, whatever the policy."""
@@ -453,12 +484,18 @@ class Coordinator:
             assert self.policy is not None
             makespan, verdict = plan.makespan, TAKEN
             if self.plan is not None and not asked.forced:
-                verdict = self.policy.accept(plan, self.plan, self.situation())
+                if asked.reason != TOO_LATE:
+                    verdict = self.policy.accept(plan, self.plan, self.situation())
+                if not self.deadline.allows(plan, self.plan, self.situation()):
+                    verdict = replace(verdict, taken=False)
             if not self.purse.affords(plan, self.situation()):
                 verdict = self._over_budget(plan, asked, verdict)
         if plan is not None and self.policy is not None and verdict.taken:
             self.purse.take(plan, self.situation(), self.board)
             self._install(plan, self.policy.watch(plan, self.situation()))
+        late = self.deadline.kept and self.plan is not None
+        if late and self.deadline.look(cast(Schedule, self.plan), self.situation()):
+            self.deadline.foresee(self.now)
         migrated = int(self.board.counts[b.N_MIGRATED]) - before
         self.evaluations.append(
             Evaluation(

@@ -31,6 +31,7 @@ class Options:
     transfer_price: float = 0.0  # per unit of data between hosts
     budget: float | None = None
     over_budget: str = "continue"  # or stop, or cut
+    deadline: float | None = None  # seconds of the run's time, by which it is to be over
     reserve: float = 0.0  # the share of what is left that plans leave for surprises
 
     def __post_init__(self) -> None:
@@ -39,6 +40,18 @@ class Options:
             raise InputError(
                 f"the price of transfers must be a number from 0 on, not {self.transfer_price:g}"
             )
+        if self.deadline is not None:
+            check_deadline(self.deadline)
+
+    @property
+    def ends_by(self) -> float:
+        """The deadline, as the coordinator keeps it."""
+        return math.inf if self.deadline is None else self.deadline
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget or a deadline to keep."""
+        return self.budget is not None or self.deadline is not None
 
     def tolerance(self) -> Tolerance:
         """How many failures the run puts up with."""
@@ -71,6 +84,12 @@ class Options:
         """What the journal kept; what this version does not know is left out."""
         known = {field.name for field in fields(Options)}
         return Options(directory=directory, **{k: v for k, v in content.items() if k in known})
+
+
+def check_deadline(deadline: float) -> None:
+    """Refuse what is no time."""
+    if not (math.isfinite(deadline) and deadline > 0):
+        raise InputError(f"the deadline must be a number of seconds above 0, not {deadline:g}")
 
 
 def check_budget(budget: float) -> None:

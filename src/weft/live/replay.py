@@ -12,6 +12,7 @@ from weft.coordinator import Coordinator
 from weft.coordinator.facts import Facts
 from weft.errors import InputError
 from weft.journal.log import Contents
+from weft.live.deadlines import within_limits
 from weft.live.entries import commands_to_dict, entry_from_dict, evaluation_from_dict
 from weft.live.header import RULES, Header, rules_of
 from weft.model import Run
@@ -57,6 +58,7 @@ def replay(contents: Contents, directory: Path) -> Replayed:
         header.options.tolerance(),
         header.rest,
         header.options.purse(),
+        header.options.ends_by,
     )
     progress = Progress(coordinator, planner, events=[])
     replayed = Replayed(header, progress)
@@ -79,8 +81,8 @@ def replay(contents: Contents, directory: Path) -> Replayed:
             if kind == "resumed":
                 said = []  # what was decided last was never done
     # perhaps only since it was gone on with
-    if progress.planner is not None and coordinator.purse.kept:
-        progress.planner = registry.within_budget(progress.planner)
+    if progress.planner is not None:
+        progress.planner = within_limits(progress.planner, coordinator)
     return replayed
 
 
@@ -151,6 +153,8 @@ def _note(replayed: Replayed, content: dict[str, Any]) -> None:
         replayed.sittings.append(content["time"])
         if content.get("over_budget"):
             replayed.progress.coordinator.set_over_budget(content["over_budget"])
+        if content.get("deadline"):
+            replayed.progress.coordinator.deadline.set(content["deadline"])
 
 
 def _heard(replayed: Replayed, content: dict[str, Any]) -> list[Command]:

@@ -11,6 +11,7 @@ import numpy as np
 from weft.coordinator import Coordinator
 from weft.kernels import board as b
 from weft.live import heartbeat
+from weft.live.deadlines import Lateness
 from weft.live.estimating import Estimating
 from weft.live.header import Header
 from weft.live.heartbeat import Heartbeat
@@ -129,6 +130,7 @@ class Session:
         self.requests: Requests | None = None  # what people ask of it meanwhile
         self.spending = Spending(self.coordinator, self.warn)
         self.overdue = Overdue(self.coordinator, machines.post, clock)
+        self.lateness = Lateness(self.coordinator, self.warn)
         self.heartbeat = Heartbeat(machines.post, clock)
 
     @property
@@ -159,6 +161,7 @@ class Session:
             perform(self.progress, self.machines, self._learn())
             self._prepare()
             self.spending.look()
+            self.lateness.look()
             self.overdue.watch()
             self.heartbeat.watch(bool((self.coordinator.board.running >= 0).any()))
             self.listener.happened(self, events)

@@ -20,6 +20,12 @@ from weft.journal.log import Contents, Journal
 from weft.journal.places import RunHome
 from weft.kernels import board as b
 from weft.live.checks import check_work, outputs, warn_of_limits
+from weft.live.deadlines import (
+    check_foreseeable,
+    check_in_time,
+    give_deadline,
+    within_limits,
+)
 from weft.live.estimating import Estimating
 from weft.live.header import RULES, Header, now_in_words
 from weft.live.heartbeat import last_moment, moment
@@ -94,9 +100,11 @@ def start(
         platform = _priced(machines, options, listener)
         if purse.kept:
             check_payable(platform, prediction.blind)
-        strategy = chosen_strategy(options, prediction.blind, purse.kept)
+        strategy = chosen_strategy(options, prediction.blind)
+        if options.deadline is not None:
+            check_foreseeable(strategy, prediction.blind)
         listener.said(prediction.message(strategy if options.strategy == AUTO else None))
-        policy, planner = registry.strategy(strategy, purse.kept)
+        policy, planner = registry.strategy(strategy)
         header = Header(
             id=home.id,
             workflow=workflow,
@@ -112,12 +120,21 @@ def start(
             created=now_in_words(),
         )
         coordinator = Coordinator(
-            workflow, platform, prediction.estimates, policy, options.tolerance(), REST, purse
+            workflow,
+            platform,
+            prediction.estimates,
+            policy,
+            options.tolerance(),
+            REST,
+            purse,
+            options.ends_by,
         )
+        planner = planner and within_limits(planner, coordinator)
         recorder = JournalRecorder()
         progress = Progress(coordinator, planner, recorder, events=[])
-        # where a budget may be too small for any plan, nothing has begun before there is one
-        first = progress.settled(coordinator.begin()) if purse.kept else None
+        # where no plan may keep the limits, nothing has begun before there is one
+        first = progress.settled(coordinator.begin()) if options.limited else None
+        check_in_time(coordinator)
         recorder.begin(Journal.create(home.journal, header.to_dict()))
         stack.callback(recorder.journal.close)
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
@@ -156,10 +173,11 @@ def resume(
     fetch: Callable[[Path, Any], Any] | None = None,
     budget: float | None = None,
     over_budget: str | None = None,
+    deadline: float | None = None,
 ) -> Outcome:
     """Go on with a run. `workflow`, if given, must be what it was.
 
-    With another `budget`, or another thing to do `over_budget`, if given.
+    With another `budget`, another thing to do `over_budget`, or another `deadline`, if given.
     """
     listener = listener or Silent()
     with ExitStack() as stack:
@@ -178,6 +196,7 @@ def resume(
                 f"from Python, with weft.run(flow, resume={header.id!r})"
             )
         claim(home, outputs(header.workflow, calls))
+        give_deadline(progress, header.id, deadline)
         give_budget(progress, header.id, budget, over_budget)
         coordinator = progress.coordinator
         on = with_added(header.options.on, coordinator) if on is None else on
@@ -191,7 +210,8 @@ def resume(
         progress.recorder = recorder
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
         session.attempts_before = int(coordinator.board.counts[b.N_ATTEMPTS])
-        then = {} if over_budget is None else {"over_budget": over_budget}
+        then: dict[str, Any] = {} if over_budget is None else {"over_budget": over_budget}
+        then |= {} if deadline is None else {"deadline": deadline}
         recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
         return _sit(session, lambda: take_up(session, clock.set, known, budget), fetch)
 

@@ -21,11 +21,11 @@ WORTH_IT = 2  # tasks left per processor; with fewer there is little to plan
 KNOWN = "every task that is left has a history now"
 
 
-def chosen_strategy(options: Options, blind: bool, budgeted: bool) -> str:
-    """The strategy that is asked for; `auto` depends on what is known, and on a budget."""
+def chosen_strategy(options: Options, blind: bool) -> str:
+    """The strategy that is asked for; `auto` depends on what is known, and on limits to keep."""
     if options.strategy != AUTO:
         return options.strategy
-    return BLIND if blind and not budgeted else PLANNED
+    return BLIND if blind and not options.limited else PLANNED
 
 
 def why(header: Header) -> str:
@@ -34,6 +34,8 @@ def why(header: Header) -> str:
         return "asked for"
     if header.options.budget is not None:
         return "there was a budget to keep"
+    if header.options.deadline is not None:
+        return "there was a deadline to keep"
     if header.blind:
         return "nothing was known of the times of its tasks"
     return "something was known of the times of its tasks"

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray, frozen
 from weft.model.events import Event, NewEstimates
-from weft.model.money import Usage, affordable
+from weft.model.money import ROUNDING, Usage, affordable
 from weft.model.platform import Platform
 from weft.model.schedule import Schedule
 from weft.model.workflow import Workflow
@@ -97,6 +97,8 @@ class Run:
     real: bool = False  # on real machines: transfers take what they take
     budget: float = math.inf
     over_budget_at: float = math.nan  # when it was known that the budget would not do
+    deadline: float = math.inf  # by the run's clock
+    late_at: float = math.nan  # when it was known that it would be late
     planned_from: float = 0.0  # later, if it began just in time and followed plans from then on
 
     @property
@@ -125,6 +127,11 @@ class Run:
     def within_budget(self) -> bool:
         """Whether it has cost no more than it might."""
         return affordable(self.cost, self.budget)
+
+    @property
+    def in_time(self) -> bool:
+        """Whether its last attempt has ended by the deadline."""
+        return self.makespan <= self.deadline * (1 + ROUNDING)
 
     @property
     def considered(self) -> int:
@@ -199,6 +206,13 @@ class Run:
             "over_budget_at": known,
         }
 
+    def _deadline(self) -> dict[str, Any]:
+        """The deadline, if there was one, and when it was known that it would not be kept."""
+        if math.isinf(self.deadline):
+            return {}
+        known = None if math.isnan(self.late_at) else self.late_at
+        return {"deadline": self.deadline, "in_time": self.in_time, "late_at": known}
+
     def _count(self, end: str) -> int:
         return int(np.count_nonzero(self.attempts.end == ENDS.index(end)))
 
@@ -217,6 +231,7 @@ class Run:
             "makespan": self.makespan,
             "cost": self.cost,
             **self._budget(),
+            **self._deadline(),
             "replans": self.replans,
             "considered": self.considered,
             **self.recovery(),
