@@ -151,9 +151,11 @@ def answered(planner: Planner, coordinator: Coordinator, asked: Replan) -> Sched
     try:
         return planner.plan(situation, freedom)
     except UnaffordableError as error:
-        if coordinator.plan is None and not affordable(error.cost, coordinator.purse.budget):
-            raise
-        return cast(Schedule, error.cheapest) if asked.forced else None
+        budget, cheapest = coordinator.purse.budget, cast(Schedule, error.cheapest)
+        if coordinator.plan is None and not affordable(error.cost, budget):
+            # said of all the money, not of what the reserve leaves
+            raise UnaffordableError(budget, error.cost, cheapest.makespan, cheapest) from None
+        return cheapest if asked.forced else None
     except TooLateError as error:
         if coordinator.plan is None:
             raise

@@ -41,8 +41,10 @@ def report(folder: Path) -> dict[str, Any]:
 
 def test_a_budget_that_holds(folder: Path) -> None:
     write_workflow(folder, tens("a", "b"))
-    done = weft("run", "wf.yaml", *ON, "--budget", "30", "--reserve", "0.1", cwd=folder)
+    done = weft("run", "wf.yaml", *ON, "--budget", "30", cwd=folder)
     assert done.returncode == 0, done.stderr
+    (journal,) = folder.glob(".weft/runs/*/journal.jsonl")
+    assert '"reserve":0.03' in journal.read_text()
     said = done.stderr.splitlines()
     assert said[0] == "prices: 1 per second"
     assert said[2].endswith("2 tasks on 1 processor (local:1), strategy slack")
@@ -54,6 +56,17 @@ def test_a_budget_that_holds(folder: Path) -> None:
     assert (row["budget"], row["cost"]) == (30, told["cost"])
     assert told["cost"] > 0
     assert "budget" in succeed("runs", cwd=folder)
+
+
+def test_late_by_the_deadline(folder: Path) -> None:
+    """And over the budget, which is told first; each has an exit code of its own."""
+    write_workflow(folder, {"a": {"run": "sleep 0.2", "cost": 0.05}})
+    done = weft("run", "wf.yaml", *ON, "--deadline", "0.1s", cwd=folder)
+    assert done.returncode == 4, done.stderr
+    assert re.search(r"^deadline 0.1 s: ended at .* late; known at ", done.stdout, re.MULTILINE)
+    assert (report(folder)["deadline"], report(folder)["in_time"]) == (0.1, False)
+    done = weft("run", "wf.yaml", *ON, "--deadline", "0.1s", "--budget", "0.1", cwd=folder)
+    assert done.returncode == 3, done.stderr
 
 
 def test_prices_without_a_budget(folder: Path) -> None:
