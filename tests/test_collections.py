@@ -187,7 +187,7 @@ def test_an_expression(given: Given, name: str) -> None:
 def test_the_whole_table_in_one_real_run(given: Given, tmp_path: Path) -> None:
     """Of mixed arguments Dask itself would change the order, so each is asked for alone."""
     expressions = {name: make(given) for name, make in TABLE.items()}
-    results = weft.compute(expressions, dir=tmp_path)
+    results = weft.compute(expressions, dir=tmp_path, use_history=False)
     assert list(results) == list(expressions)
     for name, expression in expressions.items():
         assert_alike(results[name], dask.compute(expression)[0])
@@ -201,6 +201,44 @@ def test_mixed_and_nested_arguments_keep_their_places(given: Given) -> None:
     assert_alike(computed(*mixed, *more), (*wanted, np.int64(FRAME.k.max()), [19, 4], "text"))
     with pytest.raises(InputError, match="a key of a dict holds Dask collections; give them in"):
         flow_of([{one: 1}])
+
+
+class Composite:
+    """A collection of several, some of which may be expressions, as other libraries have them."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.parts = parts
+
+    def __dask_exprs__(self) -> list[Any] | None:
+        parts = self.parts.values()
+        return [p.expr for p in parts] if all(hasattr(p, "expr") for p in parts) else None
+
+    def __dask_graph__(self) -> Any:
+        return {k: v for part in self.parts.values() for k, v in dict(part.dask).items()}
+
+    def __dask_keys__(self) -> list[Any]:
+        return [part.__dask_keys__() for part in self.parts.values()]
+
+    def __dask_postcompute__(self) -> tuple[Any, tuple[Any, ...]]:
+        return len_of_each, (list(self.parts),)
+
+    __dask_optimize__ = None
+    __dask_scheduler__ = staticmethod(dask.get)
+
+
+def len_of_each(results: list[Any], names: list[str]) -> dict[str, int]:
+    found = zip(names, results, strict=True)
+    return {name: sum(map(len, parts)) for name, parts in found}
+
+
+def test_collections_of_collections(given: Given) -> None:
+    if not hasattr(pytest.importorskip("dask._expr"), "CompositeExpr"):
+        pytest.skip("an older Dask")
+    frames = Composite(all=given.df, few=given.df[given.df.k == 1])
+    others = Composite(bag=given.bag)
+    few = int((FRAME.k == 1).sum())
+    wanted = ({"bag": 20}, {"all": 60, "few": few}, np.int64(5))
+    assert_alike(computed(others, frames, given.df.k.max()), wanted)
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +280,8 @@ def test_with_a_client_shuffles_go_by_tasks(given: Given, client: Any, tmp_path:
     with dask.config.set({"dataframe.shuffle.method": None}):
         merged = given.df.merge(given.other, on="k")
         moved = given.df.shuffle("name")
-        results = weft.compute(merged, moved, given.x.sum(), client=client, dir=tmp_path)
+        options = {"client": client, "dir": tmp_path, "use_history": False}
+        results = weft.compute(merged, moved, given.x.sum(), **options)
     assert_alike(results[:2], tuple(dask.compute(c, scheduler="sync")[0] for c in (merged, moved)))
     assert results[2] == 276
 

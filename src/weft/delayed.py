@@ -108,8 +108,9 @@ def _kind(collection: Any) -> Any:
     """What Dask lowers together: delayed objects, expressions, graphs with one optimizer."""
     if isinstance(collection, _dask("dask.delayed").Delayed):
         return "delayed"
+    parts = getattr(collection, "__dask_exprs__", None)  # of a collection of several expressions
     is_expression = isinstance(getattr(collection, "expr", None), _dask("dask._expr").Expr)
-    if is_expression or hasattr(collection, "__dask_exprs__"):
+    if is_expression or (parts is not None and tuple(parts() or ())):
         return "expression"
     return "graph", getattr(collection, "__dask_optimize__", None)
 
