@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
+from weft.quantities import amount, duration
+
 
 class WeftError(Exception):
     """The base of all errors that weft explains to its user."""
@@ -39,8 +41,8 @@ class UnaffordableError(PlanningError):
     def __init__(self, budget: float, cost: float, makespan: float, cheapest: Any) -> None:
         self.budget, self.cost, self.cheapest = budget, cost, cheapest
         super().__init__(
-            f"no plan costs at most {budget:,.6g}: the cheapest found costs {rounded_up(cost)} "
-            f"(and ends at {makespan:,.6g} s)"
+            f"no plan costs at most {amount(budget)}: the cheapest found costs {rounded_up(cost)} "
+            f"(and ends at {duration(makespan)})"
         )
 
 
@@ -50,8 +52,8 @@ class TooLateError(PlanningError):
     def __init__(self, deadline: float, makespan: float, cost: float, fastest: Any) -> None:
         self.deadline, self.makespan, self.fastest = deadline, makespan, fastest
         super().__init__(
-            f"no plan ends by {deadline:,.6g} s: the fastest found ends at "
-            f"{rounded_up(makespan)} s (and costs {cost:,.6g})"
+            f"no plan ends by {duration(deadline, 3)}: the fastest found ends at "
+            f"{in_seconds(makespan)} (and costs {amount(cost)})"
         )
 
 
@@ -62,6 +64,12 @@ def rounded_up(value: float, digits: int = 6) -> str:
     unit = Decimal(1).scaleb(Decimal(value).adjusted() - digits + 1)
     up = (Decimal(value) / unit * (1 - Decimal("1e-12"))).to_integral_value(ROUND_CEILING) * unit
     return f"{up.normalize():f}"
+
+
+def in_seconds(makespan: float) -> str:
+    """An end in words, and in seconds that can be asked for as a deadline."""
+    asked = f"{rounded_up(makespan)} s"
+    return asked if makespan < 60 else f"{duration(makespan)} ({asked})"
 
 
 class InvalidScheduleError(WeftError):

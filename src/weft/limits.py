@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from weft import registry
-from weft.errors import InputError, TooLateError, rounded_up
+from weft.errors import InputError, TooLateError, in_seconds, rounded_up
 from weft.model import Schedule, Situation
 from weft.projection import ends_earlier
+from weft.quantities import amount, duration
 
 
 def check_limits(budget: float | None, deadline: float | None) -> None:
@@ -46,10 +47,11 @@ def _too_late(schedule: Schedule, situation: Situation, deadline: float) -> TooL
     except TooLateError as none_at_all:
         beside = str(none_at_all)
     budget = situation.budget
-    within = f" within the budget of {budget:,.6g}" if math.isfinite(budget) else ""
+    within = f" within the budget of {amount(budget)}" if math.isfinite(budget) else ""
     error = TooLateError(deadline, schedule.makespan, schedule.cost, schedule)
     error.args = (
-        f"the plan by {schedule.planner}{within} ends at {rounded_up(schedule.makespan)} s, "
-        f"after the deadline of {deadline:,.6g} s (and costs {schedule.cost:,.6g}); {beside}",
+        f"the plan by {schedule.planner}{within} ends at {in_seconds(schedule.makespan)}, "
+        f"after the deadline of {duration(deadline, 3)} (and costs {amount(schedule.cost)}); "
+        f"{beside}",
     )
     return error

@@ -131,7 +131,7 @@ def test_the_table(folder: Path) -> None:
     shown = succeed(*ARGUMENTS, "other.json", "--strategies", "static,always")
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines[0] == "2 workflows: 6 runs of each strategy, QoI 0.2, seeds 0 to 5"
-    head = "strategy makespan s +- ratio 95% interval considered taken cost planning ms"
+    head = "strategy makespan +- ratio 95% interval considered taken cost planning"
     assert lines.count(head) == 3
     assert lines[2].startswith("static ")
     assert " 1.0000 1.0000 to 1.0000 0 0 " in lines[2]

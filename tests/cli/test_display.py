@@ -100,7 +100,7 @@ def test_few_tasks_get_a_line_each(tmp_path: Path) -> None:
     session = session_of(tmp_path, now=3.0)
     lines = plain_lines(session, events_of(session))
     assert lines[:2] == ["hello", f"run {session.header.id} goes on: 3 of 6 tasks done"]
-    assert lines[2] == "[1.0 s] 1/6 split done on local-0 in 0.9 s"
+    assert lines[2] == "[1.0 s] 1/6 split done on local-0 in 900 ms"
     assert len(lines) == 5
     for p in range(2):  # both at the same moment
         told = f"/6 part-{p} done on local-{p} in 1.8 s"
@@ -188,7 +188,7 @@ def test_the_picture() -> None:
     assert lines[0].endswith(" 24%")
     assert lines[1:] == [
         "120 done 2 running 375 waiting 3 given up",
-        "75.0 s elapsed, expected to end at 5 min 00 s (3 min 45 s more)",
+        "1 min 15 s elapsed, expected to end at 5 min (3 min 45 s more)",
         "p-1 align [red] 5.0 s",
         "p-2 -",
         "p-3 gone",

@@ -41,7 +41,7 @@ def test_a_run_under_way(tmp_path: Path) -> None:
         assert "no processor is left" in refuse("machines", "last", *everyone, cwd=tmp_path)
         later = succeed("machines", "--drain", "local-3", "--in", "600", "--json", cwd=tmp_path)
         found = json.loads(later)
-        assert found["said"] == "leaving in 600 s: local-3"
+        assert found["said"] == "leaving in 10 min: local-3"
         [third] = [row for row in found["processors"] if row["name"] == "local-3"]
         assert found["time"] + 500 < third["leaving"] < found["time"] + 601
         drained = rows(succeed("machines", "--drain", "local-1", cwd=tmp_path))

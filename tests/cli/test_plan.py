@@ -56,9 +56,9 @@ def test_what_each_processor_costs_and_the_transfers(folder: Path) -> None:
     lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
     assert lines[1] == "planner heft: makespan 4.1 s, cost 37, mean utilisation 73%"
     assert lines[2:6] == [
-        "processor host tasks busy s busy % cost",
-        "fast fast 2 4 98% 30",  # one unit of 10 s
-        "slow slow 1 2 49% 2",
+        "processor host tasks busy busy % cost",
+        "fast fast 2 4 s 98% 30",  # one unit of 10 s
+        "slow slow 1 2 s 49% 2",
         "transfers 5",
     ]
 
@@ -68,13 +68,13 @@ def test_the_summary(folder: Path) -> None:
     assert lines == [
         "small: 3 tasks, 2 dependencies, 2 processors on 2 hosts",
         "planner heft: makespan 5.5 s, cost 16.5, mean utilisation 50%",
-        "processor host tasks busy s busy % cost",
-        "fast fast 3 5.5 100% 16.5",
-        "slow slow 0 0 0% 0",
+        "processor host tasks busy busy % cost",
+        "fast fast 3 5.5 s 100% 16.5",
+        "slow slow 0 0 s 0% 0",
         "task processor start finish",
-        "prepare fast 0 2",
-        "left fast 2 4",
-        "right fast 4 5.5",
+        "prepare fast 0 s 2 s",
+        "left fast 2 s 4 s",
+        "right fast 4 s 5.5 s",
     ]
 
 

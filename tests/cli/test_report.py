@@ -66,7 +66,7 @@ def test_the_same_in_words(tmp_path: Path) -> None:
     assert "part 4 2 s 2.7 s 1.35 10.8 s" in lines
     assert "local-0 here 4 0 9 s 100%" in lines
     replans = lines[lines.index("New plans, and why") + 2 :]
-    assert re.fullmatch(r"1\.5 s late start of part-\d yes 6\.5 s [0-9.]+ m?s", replans[0])
+    assert re.fullmatch(r"1\.5 s late start of part-\d yes 6\.5 s [0-9.]+ [mµ]?s", replans[0])
     assert not any(line == "Failures" for line in lines)
 
 

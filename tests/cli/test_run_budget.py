@@ -74,12 +74,12 @@ def test_prices_without_a_budget(folder: Path) -> None:
     prices = ("--price", "local-1=2/60", "--transfer-price", "0.5")
     done = weft("run", "wf.yaml", *ON, *prices, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "prices: 2 per second, paid per begun 60 s; data 0.5 per unit" in done.stderr
+    assert "prices: 2 per second, paid per begun 1 min; data 0.5 per unit" in done.stderr
     told = json.loads(done.stdout)
     assert (told["cost"], told["money"]["spent"]) == (120, 120)
     assert "budget" not in told
     assert report(folder)["budget"] is None
-    assert "2 per s, per begun 60 s" in succeed("machines", "last", cwd=folder)
+    assert "2 per s, per begun 1 min" in succeed("machines", "last", cwd=folder)
 
 
 def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> None:

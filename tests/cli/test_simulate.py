@@ -44,10 +44,10 @@ def test_what_each_processor_costs_and_the_transfers(folder: Path) -> None:
     (folder / "pf.yaml").write_text(f"processors: {paid}\nnetwork: {network}\n")
     lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
     assert lines[1] == "strategy static: makespan 4.1 s (planned 4.1 s, +0.0%), cost 37"
-    at = lines.index("processor host tasks lost attempts busy s busy % cost")
+    at = lines.index("processor host tasks lost attempts busy busy % cost")
     assert lines[at + 1 : at + 4] == [
-        "fast fast 2 0 4 98% 30",  # one unit of 10 s
-        "slow slow 1 0 2 49% 2",
+        "fast fast 2 0 4 s 98% 30",  # one unit of 10 s
+        "slow slow 1 0 2 s 49% 2",
         "transfers 5",
     ]
 
@@ -63,9 +63,9 @@ def test_as_planned(folder: Path) -> None:
     assert took.startswith("planning took ")
     assert took.endswith(" ms")
     assert lines[3:] == [
-        "processor host tasks lost attempts busy s busy % cost",
-        "fast fast 3 0 5.5 100% 16.5",
-        "slow slow 0 0 0 0% 0",
+        "processor host tasks lost attempts busy busy % cost",
+        "fast fast 3 0 5.5 s 100% 16.5",
+        "slow slow 0 0 0 s 0% 0",
     ]
 
 

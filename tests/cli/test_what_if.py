@@ -87,11 +87,11 @@ def test_in_words(folder: Path) -> None:
     assert [" ".join(line.split()) for line in lines] == [
         "four: 4 tasks, before the start",
         "as it is: makespan 24 s, cost 48 (planner heft)",
-        "change, at 3 s makespan s saves s saves % cost more cost plan",
-        "add 1 p 15 +9 +37.5% 48 +0 new <- knee",
-        "add 2 p 12 +12 +50.0% 48 +0 new",
-        "add 3 p 9 +15 +62.5% 48 +0 new",
-        "add 4 p 9 +15 +62.5% 48 +0 new",
+        "change, at 3 s makespan saves saves % cost more cost plan",
+        "add 1 p 15 s +9 s +37.5% 48 +0 new <- knee",
+        "add 2 p 12 s +12 s +50.0% 48 +0 new",
+        "add 3 p 9 s +15 s +62.5% 48 +0 new",
+        "add 4 p 9 s +15 s +62.5% 48 +0 new",
         "knee: after 1 the curve flattens; more of them help less",
     ]
 

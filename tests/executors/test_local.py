@@ -113,7 +113,7 @@ def test_time_outs_of_tasks_and_of_the_run(site: Site) -> None:
     for task, timeout in ((0, 0.2), (1, 0.1)):
         start(executor, task, task)
         told = detail(next_event(executor))["reason"]
-        assert told == f"it took longer than its time-out of {timeout} s"
+        assert told == f"it took longer than its time-out of {timeout * 1000:g} ms"
 
 
 def test_a_processor_runs_one_attempt_at_a_time(site: Site) -> None:

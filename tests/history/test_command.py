@@ -42,11 +42,11 @@ def filled(home: Path) -> Path:
 def test_show(filled: Path) -> None:
     lines = run("show").splitlines()
     assert lines[0].split() == [
-        "category", "machine", "n", "median", "s", "spread", "last", "seen", "by", "size"
+        "category", "machine", "n", "median", "spread", "last", "seen", "by", "size"
     ]  # fmt: skip
     assert len(lines) == 4
-    assert lines[1].split()[:5] == ["align[x]", "m0", "9", "11", "13%"]
-    assert lines[2].split()[:4] == ["m1", "1", "20", "-"]
+    assert lines[1].split()[:6] == ["align[x]", "m0", "9", "11", "s", "13%"]
+    assert lines[2].split()[:5] == ["m1", "1", "20", "s", "-"]
     assert lines[3].split()[:3] == ["sort", "m0", "29"]
     assert lines[3].rstrip().endswith("yes")
     assert "1970-01-" in lines[3]

@@ -76,7 +76,7 @@ def test_drained_later(data: Path, strategy: str) -> None:
 
     def act(me: Somebody) -> None:
         me.until_running({0, 1})
-        assert me.ask(drain=("local-2",), after=0.3) == "leaving in 0.3 s: local-2"
+        assert me.ask(drain=("local-2",), after=0.3) == "leaving in 300 ms: local-2"
         me.until(lambda: len(leaving(me)) == 2)
         (data / "go").touch()
 

@@ -74,7 +74,7 @@ def test_billing_units_and_links() -> None:
     assert pf.billing.tolist() == [60, 60, 0]
     assert pf.link_price.tolist() == [[0, 0.5], [0.5, 0]]
     assert pf.network.price == 0.5
-    assert in_words(pf) == "prices: 1 to 2 per second, some paid per begun 60 s; data 0.5 per unit"
+    assert in_words(pf) == "prices: 1 to 2 per second, some paid per begun 1 min; data 0.5 per unit"
 
 
 def test_who_is_known_keeps_its_price() -> None:

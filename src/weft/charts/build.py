@@ -10,6 +10,7 @@ from weft.charts.colours import categories_of
 from weft.charts.critical import critical_steps
 from weft.charts.transfers import Arrivals, arrivals_of
 from weft.model import Platform, Schedule
+from weft.quantities import amount, duration
 
 
 def chart_of(schedule: Schedule) -> Chart:
@@ -54,8 +55,8 @@ def _facts(schedule: Schedule) -> tuple[str, ...]:
     n, p = schedule.workflow.n_tasks, schedule.platform.n_processors
     tasks = f"{n:,} task{'s' if n != 1 else ''}"
     return (
-        f"makespan {unit_for(schedule.makespan).format(schedule.makespan)}",
-        f"cost {schedule.cost:.6g}",
+        f"makespan {duration(schedule.makespan, 3)}",
+        f"cost {amount(schedule.cost)}",
         f"mean utilisation {schedule.utilisation:.0%}",
         f"{tasks} on {p:,} processor{'s' if p != 1 else ''}",
     )

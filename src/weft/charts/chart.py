@@ -21,10 +21,6 @@ class Unit:
     name: str
     seconds: float
 
-    def format(self, time: float) -> str:
-        """A time in this unit, to four digits."""
-        return f"{time / self.seconds:.4g} {self.name}"
-
 
 @dataclass(frozen=True)
 class Row:

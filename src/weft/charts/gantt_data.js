@@ -37,7 +37,7 @@ const meantFor = new Map();
 bars.name.forEach((name, bar) => { if (lanes[bars.lane[bar]].meant) meantFor.set(name, bar); });
 
 function plannedLine(bar) {
-  return `${rowName(bars.row[bar])}, ${inUnit(bars.start[bar])} to ${inUnit(bars.finish[bar])}`;
+  return `${rowName(bars.row[bar])}, ${duration(bars.start[bar])} to ${duration(bars.finish[bar])}`;
 }
 
 // The first place in sorted bars whose finish is not before a time.
@@ -50,19 +50,24 @@ function firstAfter(list, time) {
   return low;
 }
 
-function number(value) {
-  return String(Number(value.toPrecision(5)));
-}
-
-function inUnit(time) {
-  return `${number(time / chart.unit.seconds)} ${chart.unit.name}`;
-}
-
-// Short times in a long chart still read well.
+// A time as people write it: as `duration(seconds, 3)` of weft/quantities.py.
 function duration(seconds) {
-  const unit = chart.unit.seconds;
-  if (seconds > 0 && seconds < unit / 20 && unit > 1) return `${number(seconds)} s`;
-  return inUnit(seconds);
+  const rounded = Number(seconds.toPrecision(6));
+  if (rounded < 60) {
+    const [name, size] = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]]
+      .find(([, size]) => Number((seconds / size).toPrecision(6)) >= 1) || ["s", 1];
+    return `${Number((seconds / size).toPrecision(6))} ${name}`;
+  }
+  const step = seconds >= 86400 ? 6000 : seconds >= 3600 ? 100 : 1; // in hundredths
+  let left = Math.round(seconds * 100 / step) * step;
+  const said = [];
+  for (const [name, size] of [["d", 8640000], ["h", 360000], ["min", 6000]]) {
+    const count = Math.floor(left / size);
+    if (count) said.push(`${count.toLocaleString("en")} ${name}`);
+    left -= count * size;
+  }
+  if (left) said.push(`${left / 100} s`);
+  return said.slice(0, 3).join(" ");
 }
 
 function rowName(row) {
@@ -79,7 +84,7 @@ function inputLine(i) {
   const moved = chart.rows[from].host !== chart.rows[to].host;
   const way = moved ? ` (${duration(inputs.arrival[i] - inputs.sent[i])} on its way)` : "";
   const place = chart.rows[from].name;
-  return `${item}${bars.name[source]} on ${place}, there at ${inUnit(inputs.arrival[i])}${way}`;
+  return `${item}${bars.name[source]} on ${place}, there at ${duration(inputs.arrival[i])}${way}`;
 }
 
 function criticalLine(bar) {
@@ -96,7 +101,7 @@ function criticalLine(bar) {
 function describe(bar, most) {
   const facts = [["processor", rowName(bars.row[bar])]];
   if (lanes.length > 1) facts.push(["bar", lanes[bars.lane[bar]].name]);
-  facts.push(["start", inUnit(bars.start[bar])], ["finish", inUnit(bars.finish[bar])],
+  facts.push(["start", duration(bars.start[bar])], ["finish", duration(bars.finish[bar])],
              ["duration", duration(bars.finish[bar] - bars.start[bar])]);
   if (chart.categories.length > 1) facts.push(["category", chart.categories[bars.category[bar]]]);
   if (lanes[bars.lane[bar]].meant) return facts;

@@ -18,6 +18,7 @@ from weft.charts.critical import Spans, chain
 from weft.charts.transfers import Arrivals
 from weft.model import ENDS, Platform, Run
 from weft.model.events import EventKind
+from weft.quantities import amount, duration
 
 LANES = (Lane("planned", 0.0, 0.3, meant=True), Lane("actual", 0.35, 0.65))
 FINISHED = tuple(ENDS.index(end) for end in ("finished", "rewound"))
@@ -82,14 +83,14 @@ def _categories(run: Run) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
 
 
 def _facts(run: Run) -> tuple[str, ...]:
-    unit, against = unit_for(run.makespan), ""
+    against = ""
     for plan in run.plans[:1]:
         change = f", {run.makespan / plan.makespan - 1:+.1%}" if plan.makespan > 0 else ""
-        against = f" (planned {unit.format(plan.makespan)}{change})"
+        against = f" (planned {duration(plan.makespan, 3)}{change})"
     lost = int(np.count_nonzero(run.attempts.end == ENDS.index("failed")))
     facts = [
-        f"makespan {unit.format(run.makespan)}{against}",
-        f"cost {run.cost:.6g}",
+        f"makespan {duration(run.makespan, 3)}{against}",
+        f"cost {amount(run.cost)}",
         f"new plans: {run.replans} of {run.considered} considered",
         f"{run.workflow.n_tasks:,} tasks on {run.platform.n_processors:,} processors",
     ]

@@ -13,6 +13,7 @@ import typer
 
 from weft.cli.simulate import EventRate, FailureRate, Failures, ReturnAfter, Variability
 from weft.executors.scenario import EVENT_RATE
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -121,20 +122,20 @@ def _table(rows: tuple[Figures, ...]) -> Table:
     from rich.text import Text
 
     table = Table("strategy", box=None, header_style="dim")
-    for heading in ("makespan s", "+-", "ratio", "95% interval", "considered", "taken", "cost"):
+    for heading in ("makespan", "+-", "ratio", "95% interval", "considered", "taken", "cost"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("planning ms", justify="right", no_wrap=True)
+    table.add_column("planning", justify="right", no_wrap=True)
     for f in rows:
         table.add_row(
             Text(f.strategy),
-            _number(f.makespan.mean),
-            _number(None if f.makespan.high is None else _half(f.makespan), 3),
+            "-" if f.makespan.mean is None else duration(f.makespan.mean, 3),
+            "-" if f.makespan.high is None else duration(_half(f.makespan)),
             "-" if f.ratio.mean is None else f"{f.ratio.mean:.4f}",
             "-" if f.ratio.low is None else f"{f.ratio.low:.4f} to {f.ratio.high:.4f}",
-            f"{f.considered:,.4g}",
-            f"{f.replans:,.4g}",
-            _number(f.cost.mean),
-            f"{f.planning_milliseconds:,.3g}",
+            amount(f.considered, 4),
+            amount(f.replans, 4),
+            "-" if f.cost.mean is None else amount(f.cost.mean),
+            duration(f.planning_milliseconds / 1000),
         )
     return table
 
@@ -143,10 +144,6 @@ def _half(mean: Mean) -> float:
     assert mean.high is not None
     assert mean.mean is not None
     return mean.high - mean.mean
-
-
-def _number(value: float | None, digits: int = 6) -> str:
-    return "-" if value is None else f"{value:,.{digits}g}"
 
 
 @contextmanager

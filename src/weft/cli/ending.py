@@ -16,6 +16,7 @@ from weft.cli.money import against_budget, against_deadline, amounts
 from weft.cli.recovery import recovery_of
 from weft.cli.wording import against, clean, command, many, near, took
 from weft.errors import WeftError, rounded_up
+from weft.quantities import amount
 
 if TYPE_CHECKING:
     from weft.live import Failure, Outcome
@@ -113,7 +114,7 @@ def _cost(outcome: Outcome, run: Run) -> str:
     assert outcome.money is not None
     if not outcome.ok:
         return amounts(outcome.money, run.budget)
-    return against_budget(run) if math.isfinite(run.budget) else f"cost {run.cost:,.6g}"
+    return against_budget(run) if math.isfinite(run.budget) else f"cost {amount(run.cost)}"
 
 
 def _failure(failure: Failure, home: Path) -> None:

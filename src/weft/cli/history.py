@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.errors import InputError, unknown_name
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.history.summary import Row
@@ -150,7 +151,7 @@ def _show(rows: list[Row]) -> None:
     from rich.text import Text
 
     table = Table("category", "machine", box=None, header_style="dim")
-    for heading in ("n", "median s", "spread"):
+    for heading in ("n", "median", "spread"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("last seen", no_wrap=True)
     table.add_column("by size")
@@ -160,7 +161,7 @@ def _show(rows: list[Row]) -> None:
             Text("" if row.category == above else row.category),
             Text(row.machine),
             f"{row.count:,}",
-            f"{row.median:,.3g}",
+            duration(row.median),
             f"{row.spread:.0%}" if row.count > 1 else "-",
             datetime.fromtimestamp(row.last).strftime("%Y-%m-%d %H:%M"),
             "yes" if row.by_size else "",

@@ -12,6 +12,7 @@ import typer
 
 from weft.cli.wording import clean
 from weft.errors import InputError
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from weft.journal.places import RunHome
@@ -132,8 +133,8 @@ def _show(now: float, rows: list[Machine]) -> None:
 
 
 def _price(row: Machine) -> str:
-    unit = f", per begun {row.billing:,.6g} s" if row.billing else ""
-    return f"{row.price:,.6g} per s{unit}"
+    unit = f", per begun {duration(row.billing)}" if row.billing else ""
+    return f"{amount(row.price)} per s{unit}"
 
 
 def _state(row: Machine, now: float) -> str:
@@ -145,4 +146,4 @@ def _state(row: Machine, now: float) -> str:
         return "drained"
     if row.leaving <= now:
         return "draining"
-    return f"leaves at {row.leaving:.1f} s (now {now:.1f} s)"
+    return f"leaves at {duration(row.leaving)} (now {duration(now)})"

@@ -10,6 +10,7 @@ import typer
 
 from weft.cli.wording import took
 from weft.errors import rounded_up
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from weft.model import Money, Run
@@ -67,11 +68,11 @@ Deadline = Annotated[
 
 def amounts(money: Money, budget: float) -> str:
     """The money of a run under way, in words."""
-    said = [f"{money.spent:,.4g} spent", f"{money.committed:,.4g} committed"]
+    said = [f"{amount(money.spent)} spent", f"{amount(money.committed)} committed"]
     if math.isfinite(money.projected):
-        said.append(f"{money.projected:,.4g} projected")
+        said.append(f"{amount(money.projected)} projected")
     text = ", ".join(said)
-    return f"{text} of a budget of {budget:,.6g}" if math.isfinite(budget) else text
+    return f"{text} of a budget of {amount(budget)}" if math.isfinite(budget) else text
 
 
 def foreseen(run: Run) -> str:
@@ -93,8 +94,8 @@ def against_deadline(run: Run) -> str:
 def against_budget(run: Run) -> str:
     """What was spent of the budget, and what is left or over."""
     left = run.budget - run.cost
-    what = f"{left:,.6g} left" if run.within_budget else f"{rounded_up(-left)} over"
-    text = f"budget {run.budget:,.6g}: {run.cost:,.6g} spent, {what}"
+    what = f"{amount(left)} left" if run.within_budget else f"{rounded_up(-left)} over"
+    text = f"budget {amount(run.budget)}: {amount(run.cost)} spent, {what}"
     if not math.isnan(run.over_budget_at):
-        text += f"; {foreseen(run)} at {run.over_budget_at:,.6g} s that it would not do"
+        text += f"; {foreseen(run)} at {duration(run.over_budget_at)} that it would not do"
     return text

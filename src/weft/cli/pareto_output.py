@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from weft.cli.wording import clean, many
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,8 +25,8 @@ def show_frontier(frontier: Frontier, name: str, budget: float | None = None) ->
     first, last = points[0], points[-1]
     said = f"{name}: {many(len(points), 'plan')} by {first.schedule.planner}"
     if len(points) > 1:
-        said += f", from {first.makespan:,.6g} s for {first.cost:,.6g}"
-        said += f" to {last.makespan:,.6g} s for {last.cost:,.6g}"
+        said += f", from {duration(first.makespan)} for {amount(first.cost)}"
+        said += f" to {duration(last.makespan)} for {amount(last.cost)}"
     console.print(Text(clean(said), style="bold"))
     console.print(_table(frontier, budget))
     for line in _remarks(frontier, budget):
@@ -36,7 +37,7 @@ def _table(frontier: Frontier, budget: float | None) -> Table:
     from rich.table import Table
 
     table = Table(box=None, header_style="dim")
-    for heading in ("budget", "cost", "makespan s", "a unit more buys s"):
+    for heading in ("budget", "cost", "makespan", "a unit more buys"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
     knee, chosen = frontier.knee, None if budget is None else frontier.within(budget)
@@ -45,9 +46,9 @@ def _table(frontier: Frontier, budget: float | None) -> Table:
         buys = frontier.buys(k)
         table.add_row(
             f"{point.budget:.15g}",  # to be copied: no thousands separators, no rounding
-            f"{point.cost:,.6g}",
-            f"{point.makespan:,.6g}",
-            "-" if buys is None else f"{buys:,.4g}",
+            amount(point.cost),
+            duration(point.makespan, 3),
+            "-" if buys is None else duration(buys),
             "  ".join(marks),
         )
     return table
@@ -61,11 +62,11 @@ def _remarks(frontier: Frontier, budget: float | None) -> list[str]:
         said.append("nothing to choose: the cheapest plan found is also the fastest")
     if (k := frontier.knee) is not None:
         said.append(
-            f"knee: {points[k].makespan:,.6g} s for {points[k].cost:,.6g}; "
+            f"knee: {duration(points[k].makespan)} for {amount(points[k].cost)}; "
             "beyond it, more money buys less"
         )
     if budget is not None and math.isfinite(budget) and frontier.within(budget) is None:
-        said.append(f"no plan found costs at most {budget:,.6g}")
+        said.append(f"no plan found costs at most {amount(budget)}")
     if len(points) > 1:
         by = points[0].schedule.planner
         named = "" if by == "best-affordable" else f" --planner '{by}'"

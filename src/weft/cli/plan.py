@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.errors import InputError
+from weft.quantities import amount, duration, precise
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -154,6 +155,7 @@ def show(schedule: Schedule, budget: float | None = None, deadline: float | None
     from rich.console import Console
 
     console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
     wf, pf = schedule.workflow, schedule.platform
     span = schedule.makespan
     console.print(
@@ -162,17 +164,20 @@ def show(schedule: Schedule, budget: float | None = None, deadline: float | None
         markup=False,
     )
     console.print(
-        f"planner {schedule.planner}: makespan {span:,.6g} s, cost {schedule.cost:,.6g}, "
+        f"planner {schedule.planner}: makespan {precise(span)}, cost {amount(schedule.cost)}, "
         f"mean utilisation {schedule.utilisation:.0%}",
         markup=False,
         style="bold",
     )
     if budget is not None:
         left = max(0.0, budget - schedule.cost)  # it may be over by what is but rounding
-        console.print(f"budget {budget:,.6g}: cost {schedule.cost:,.6g}, {left:,.6g} left")
+        console.print(f"budget {amount(budget)}: cost {amount(schedule.cost)}, {amount(left)} left")
     if deadline is not None:
         left = max(0.0, deadline - span)
-        console.print(f"deadline {deadline:,.6g} s: ends at {span:,.6g} s, {left:,.6g} s before it")
+        console.print(
+            f"deadline {duration(deadline, 3)}: ends at {duration(span, 3)}, "
+            f"{duration(left)} before it"
+        )
     if schedule.by:
         console.print(f"found by {schedule.by}", markup=False)
     console.print(_processors(schedule))
@@ -187,7 +192,7 @@ def _processors(schedule: Schedule) -> Table:
     pf, busy, span = schedule.platform, schedule.busy, schedule.makespan
     cost = schedule.usage.by_processor(pf)
     table = Table("processor", "host", box=None, header_style="dim")
-    for heading in ("tasks", "busy s", "busy %", "cost"):
+    for heading in ("tasks", "busy", "busy %", "cost"):
         table.add_column(heading, justify="right")
     counts = [0] * pf.n_processors
     for p in schedule.processor.tolist():
@@ -197,12 +202,12 @@ def _processors(schedule: Schedule) -> Table:
             Text(name),
             Text(pf.host_names[pf.host[p]]),
             str(counts[p]),
-            f"{busy[p]:,.6g}",
+            duration(busy[p], 3),
             f"{busy[p] / span:.0%}" if span > 0 else "-",
-            f"{cost[p]:,.6g}",
+            amount(cost[p]),
         )
     if pf.link_price.any():
-        table.add_row("transfers", *[""] * 4, f"{schedule.usage.transfers:,.6g}", style="dim")
+        table.add_row("transfers", *[""] * 4, amount(schedule.usage.transfers), style="dim")
     return table
 
 
@@ -217,7 +222,7 @@ def _tasks(schedule: Schedule) -> Table:
         table.add_row(
             Text(schedule.workflow.task_names[task]),
             Text(schedule.platform.processor_names[schedule.processor[task]]),
-            f"{schedule.start[task]:,.6g}",
-            f"{schedule.finish[task]:,.6g}",
+            duration(schedule.start[task], 3),
+            duration(schedule.finish[task], 3),
         )
     return table

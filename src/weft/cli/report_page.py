@@ -13,6 +13,7 @@ from weft.cli.report_data import Report
 from weft.cli.report_tables import Sheet, facts_of, sheets_of
 from weft.cli.wording import against, clean, many, took
 from weft.files import write_text
+from weft.quantities import amount
 
 TAILS = 50  # tasks whose last lines are there to be opened
 SHARE = "share"  # the column that is drawn as a bar
@@ -75,7 +76,7 @@ def _tiles(report: Report) -> str:
         (f"{len(r.failures):,}", f"failed of {many(r.attempts, 'attempt')}"),
     ]
     if r.paid:
-        tiles.append((f"{r.run.cost:,.4g}", _money(r)))
+        tiles.append((amount(r.run.cost, 4), _money(r)))
     inner = "".join(f"<div><b>{_text(b)}</b><span>{_text(s)}</span></div>" for b, s in tiles)
     return f'<div class="tiles">{inner}</div>'
 
@@ -84,8 +85,8 @@ def _money(report: Report) -> str:
     """What stands below the cost."""
     budget, money = report.run.budget, report.money
     words = ["spent" if money is not None else "cost"]
-    words += [f"{money.projected:,.4g} projected"] if money is not None else []
-    words += [f"of a budget of {budget:,.4g}"] if math.isfinite(budget) else []
+    words += [f"{amount(money.projected, 4)} projected"] if money is not None else []
+    words += [f"of a budget of {amount(budget, 4)}"] if math.isfinite(budget) else []
     return ", ".join(words)
 
 

@@ -10,6 +10,7 @@ from weft.cli.money import against_deadline, foreseen
 from weft.cli.recovery import recovery_of
 from weft.cli.report_data import Report
 from weft.cli.wording import against, many, moment, near, took
+from weft.quantities import amount
 
 SLOWEST, MOST = 10, 20  # rows of tables that could be long
 
@@ -82,13 +83,13 @@ def deadline_of(report: Report) -> str:
 def cost_of(report: Report) -> str:
     """The money in words: what it cost; of a run that is not finished, also what is expected."""
     run, money = report.run, report.money
-    sent = f" ({run.usage.transfers:,.6g} for transfers)" if run.usage.transfers else ""
-    text = f"{run.cost:,.6g}{sent}"
+    sent = f" ({amount(run.usage.transfers)} for transfers)" if run.usage.transfers else ""
+    text = f"{amount(run.cost)}{sent}"
     if money is not None:
-        text = f"{money.spent:,.6g} spent{sent}, {money.committed:,.6g} committed"
-        text += f", {money.projected:,.6g} projected"
+        text = f"{amount(money.spent)} spent{sent}, {amount(money.committed)} committed"
+        text += f", {amount(money.projected)} projected"
     if math.isfinite(run.budget):
-        text += f"; budget {run.budget:,.6g}{'' if run.within_budget else ', exceeded'}"
+        text += f"; budget {amount(run.budget)}{'' if run.within_budget else ', exceeded'}"
     if not math.isnan(run.over_budget_at):
         text += f" ({foreseen(run)} at {took(run.over_budget_at)} that it would not do)"
     return text
@@ -221,7 +222,7 @@ def _processors(r: Report) -> Sheet:
     notes = [_more(len(rows), len(r.processors))]
     if r.paid:
         columns = (*columns, ">cost")
-        cells = [(*row, f"{p.cost:,.6g}") for row, p in zip(cells, rows, strict=True)]
+        cells = [(*row, f"{amount(p.cost)}") for row, p in zip(cells, rows, strict=True)]
         sent = r.run.usage.transfers
-        notes += [f"transfers cost {sent:,.6g} more"] if sent else []
+        notes += [f"transfers cost {amount(sent)} more"] if sent else []
     return Sheet("Processors", columns, tuple(cells), "; ".join(filter(None, notes)))

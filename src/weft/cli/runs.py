@@ -12,6 +12,7 @@ import typer
 
 from weft.cli.wording import clean, moment, near, took
 from weft.errors import WeftError
+from weft.quantities import amount
 
 if TYPE_CHECKING:
     from weft.journal.places import RunHome
@@ -117,4 +118,4 @@ def _show(rows: list[tuple[Summary, dict[str, Any]]]) -> None:
 
 
 def _amount(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, int | float) else "-"
+    return amount(value, 4) if isinstance(value, int | float) else "-"

@@ -17,6 +17,7 @@ from weft.cli.plan import check_suffix
 from weft.cli.recovery import recovery_of
 from weft.cli.wording import many
 from weft.executors.scenario import EVENT_RATE, MOST_EVENTS
+from weft.quantities import amount, duration, precise
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -190,17 +191,19 @@ def show(run: Run) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=200)
     wf, pf, against = run.workflow, run.platform, ""
     for plan in run.plans[:1]:  # there is none if tasks are given out as they become ready
         change = f", {run.makespan / plan.makespan - 1:+.1%}" if plan.makespan > 0 else ""
-        against = f" (planned {plan.makespan:,.6g} s{change})"
+        against = f" (planned {precise(plan.makespan)}{change})"
     console.print(
         f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
         f"{pf.n_processors} processors on {pf.n_hosts} hosts",
         markup=False,
     )
     console.print(
-        f"strategy {run.strategy}: makespan {run.makespan:,.6g} s{against}, cost {run.cost:,.6g}",
+        f"strategy {run.strategy}: makespan {precise(run.makespan)}{against}, "
+        f"cost {amount(run.cost)}",
         markup=False,
         style="bold",
     )
@@ -212,7 +215,7 @@ def show(run: Run) -> None:
         console.print(stopped, markup=False, style="bold")
     console.print(
         f"new plans: {run.considered} considered, {run.replans} taken; "
-        f"planning took {run.planning_seconds * 1000:,.3g} ms",
+        f"planning took {duration(run.planning_seconds)}",
         markup=False,
     )
     if recovery := recovery_of(run):
@@ -261,9 +264,10 @@ def _evaluations(run: Run) -> Table:
         table.add_column("the old plan's", justify="right")
     for e in run.evaluations[:SHOWN]:
         taken = ("yes, it had to be" if e.forced else "yes") if e.taken else "no"
-        row: list[str | Text] = [f"{e.time:,.6g}", Text(e.reason), taken, f"{e.makespan:,.6g}"]
+        ends = duration(e.makespan, 3)
+        row: list[str | Text] = [duration(e.time, 3), Text(e.reason), taken, ends]
         if compared:
-            row.append("" if math.isnan(e.projected) else f"{e.projected:,.6g}")
+            row.append("" if math.isnan(e.projected) else duration(e.projected, 3))
         table.add_row(*row)
     return table
 
@@ -282,7 +286,7 @@ def _processors(run: Run) -> Table:
     busy = np.bincount(log.processor, weights=log.finish - log.start, minlength=n)
     cost = run.usage.by_processor(pf)
     table = Table("processor", "host", box=None, header_style="dim")
-    for heading in ("tasks", "lost attempts", "busy s", "busy %", "cost"):
+    for heading in ("tasks", "lost attempts", "busy", "busy %", "cost"):
         table.add_column(heading, justify="right")
     for p, name in enumerate(pf.processor_names):
         table.add_row(
@@ -290,10 +294,10 @@ def _processors(run: Run) -> Table:
             Text(pf.host_names[pf.host[p]]),
             str(tasks[p]),
             str(lost[p]),
-            f"{busy[p]:,.6g}",
+            duration(busy[p], 3),
             f"{busy[p] / span:.0%}" if span > 0 else "-",
-            f"{cost[p]:,.6g}",
+            amount(cost[p]),
         )
     if pf.link_price.any():
-        table.add_row("transfers", *[""] * 5, f"{run.usage.transfers:,.6g}", style="dim")
+        table.add_row("transfers", *[""] * 5, amount(run.usage.transfers), style="dim")
     return table

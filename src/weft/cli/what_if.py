@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +13,7 @@ import typer
 
 from weft.cli.wording import clean, many
 from weft.errors import InputError, WeftError
+from weft.quantities import amount, duration, precise
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -132,7 +135,7 @@ def _stand(answer: WhatIf) -> list[str]:
         f"{counts['waiting']} waiting",
     ]
     said += [f"{counts['given_up']} given up"] if counts["given_up"] else []
-    return [f"run {answer.name} ({answer.status}) at {answer.now:,.6g} s: {', '.join(said)}"]
+    return [f"run {answer.name} ({answer.status}) at {duration(answer.now)}: {', '.join(said)}"]
 
 
 def _expected(answer: WhatIf) -> str:
@@ -142,10 +145,10 @@ def _expected(answer: WhatIf) -> str:
         how = f"{answer.by} has no plan: it is simulated to the end"
         if replanned.taken is not None:
             how = f"no plan is followed yet, the new ones are by {answer.by}"
-    text = f"as it is: makespan {_seconds(present.makespan)}, cost {present.cost:,.6g} ({how})"
+    text = f"as it is: makespan {_seconds(present.makespan)}, cost {amount(present.cost)} ({how})"
     if replanned.makespan < present.makespan * (1 - 1e-9):
         text += f"\na new plan alone: makespan {_seconds(replanned.makespan)}"
-        text += f", cost {replanned.cost:,.6g}"
+        text += f", cost {amount(replanned.cost)}"
     return text
 
 
@@ -153,10 +156,10 @@ def _table(answer: WhatIf) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    when = "now" if answer.at == answer.now else f"at {answer.at:,.6g} s"
+    when = "now" if answer.at == answer.now else f"at {duration(answer.at)}"
     when = "from the start" if answer.status is None and answer.at == 0 else when
     table = Table(f"change, {when}", box=None, header_style="dim")
-    for heading in ("makespan s", "saves s", "saves %", "cost", "more cost"):
+    for heading in ("makespan", "saves", "saves %", "cost", "more cost"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("plan")
     counts = answer.counts or [None] * len(answer.alternatives)
@@ -171,14 +174,19 @@ def _figures(answer: WhatIf, row: Alternative) -> list[str]:
         return ["-"] * 5
     whole, more = answer.present.makespan, row.cost - answer.present.cost
     share = f"{row.saves / whole:+.1%}" if whole > 0 and math.isfinite(whole) else "-"
-    saves = f"{_zero(row.saves, whole):+,.6g}" if math.isfinite(row.saves) else "-"
+    saves = _signed(_zero(row.saves, whole), partial(duration, parts=3))
     return [
-        f"{row.makespan:,.6g}",
+        duration(row.makespan, 3),
         saves,
         share.replace("-0.0%", "+0.0%"),
-        f"{row.cost:,.6g}",
-        f"{_zero(more, answer.present.cost):+,.6g}" if math.isfinite(more) else "-",
+        amount(row.cost),
+        _signed(_zero(more, answer.present.cost), amount),
     ]
+
+
+def _signed(value: float, words: Callable[[float], str]) -> str:
+    """A difference with its sign."""
+    return ("+" if value >= 0 else "") + words(value) if math.isfinite(value) else "-"
 
 
 def _zero(value: float, whole: float) -> float:
@@ -193,4 +201,4 @@ def _plan(row: Alternative) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:,.6g} s" if math.isfinite(value) else "never: it cannot be done"
+    return precise(value) if math.isfinite(value) else "never: it cannot be done"

@@ -7,22 +7,14 @@ import shlex
 from datetime import datetime
 from pathlib import Path
 
+from weft.quantities import duration
 
-def took(seconds: float) -> str:
-    """A time in the unit that reads well."""
-    if seconds < 0.0995:
-        return f"{seconds * 1000:.3g} ms"
-    if seconds < 99.5:
-        return f"{seconds:.3g} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
+took = duration
 
 
 def clock(seconds: float) -> str:
     """A time that is looked at while it goes on: its digits stay where they are."""
-    return f"{seconds:.1f} s" if seconds < 99.5 else took(seconds)
+    return f"{seconds:.1f} s" if seconds < 59.95 else duration(seconds)
 
 
 def against(actual: float, planned: float) -> str:

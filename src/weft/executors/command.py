@@ -18,6 +18,7 @@ from weft.executors.logs import opened_logs, tail_of
 from weft.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from weft.executors.progress import VARIABLE
 from weft.executors.scratch import AttemptError, Scratch, done_line, note_done
+from weft.quantities import duration
 
 # whoever asks the terminal for a password gets an error; a group in the background would stop
 _NO_TERMINAL = "trap '' TTIN TTOU; "
@@ -203,7 +204,7 @@ def _problem(job: CommandJob, ran: _Ran, stop: Stop) -> str | None:
     if stop.asked:
         return "it was stopped"
     if ran.timed_out:
-        return f"it took longer than its time-out of {job.timeout:g} s"
+        return f"it took longer than its time-out of {duration(job.timeout or 0.0)}"
     if code < 0:
         return f"it was {killed_by(-code)}"
     if code > 0:

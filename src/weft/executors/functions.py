@@ -18,6 +18,7 @@ from weft.executors.function_worker import receive, send
 from weft.executors.logs import keep_logs, opened_logs, tail_of
 from weft.executors.processes import GRACE, Stop, end_group, exit_descriptor, wait_readable
 from weft.model.call import Call, Ref, refs
+from weft.quantities import duration
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def _outcome(
             reply["seconds"], problem=reply["error"], tail=reply["traceback"], log=log
         )
     if timed_out:
-        problem = f"it took longer than its time-out of {job.timeout:g} s"
+        problem = f"it took longer than its time-out of {duration(job.timeout or 0.0)}"
         return FunctionOutcome(job.timeout or 0.0, problem=problem, tail=tail, log=log)
     how = killed_by(-code) if code is not None and code < 0 else f"it exited with code {code}"
     problem = f"its worker process died: {how}"

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from weft.errors import InputError
+from weft.quantities import duration
 
 # How often each processor and each link changes in the time that the run should take.
 EVENT_RATE = 2.0
@@ -42,8 +43,8 @@ class Scenario:
             raise _wrong("time of a return after a failure", "more than 0", self.return_after)
         if self.return_after < math.inf and not self.fails:
             raise InputError(
-                f"machines are to return {self.return_after:g} s after they fail, but none does: "
-                "give a number of failures, or a failure rate"
+                f"machines are to return {duration(self.return_after)} after they fail, but none "
+                "does: give a number of failures, or a failure rate"
             )
 
     @property
@@ -77,7 +78,7 @@ class Scenario:
         if self.failure_rate > 0:
             parts.append(f"failure rate {self.failure_rate:g}")
         if self.return_after < math.inf:
-            parts.append(f"back after {self.return_after:g} s")
+            parts.append(f"back after {duration(self.return_after)}")
         return ", ".join(parts)
 
 

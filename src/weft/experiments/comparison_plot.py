@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft.charts.chart import unit_for
 from weft.errors import InputError
 from weft.experiments.comparison import Comparison, Figures, Mean
 from weft.files import write_bytes
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 SUFFIXES = (".png", ".svg")
 SETTINGS: Any = {
@@ -48,9 +52,10 @@ def write_plot(comparison: Comparison, path: str | os.PathLike[str]) -> None:
         figure = Figure(figsize=(11, 1.5 + 0.42 * len(rows)), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 0.7))
-        _points(axes[0], [f.makespan for f in rows])
-        axes[0].set_xlabel("makespan (s), mean and 95% interval")
-        _points(axes[1], [f.ratio for f in rows], _each(comparison))
+        _points(axes[0], [f.makespan for f in rows], words=duration)
+        longest = max((f.makespan.mean or 0.0 for f in rows), default=0.0)
+        show_time(axes[0].xaxis, "makespan", longest, ", mean and 95% interval")
+        _points(axes[1], [f.ratio for f in rows], _each(comparison), partial(amount, digits=5))
         axes[1].axvline(1.0, color="#999999", linewidth=0.8, zorder=1)
         axes[1].set_xlabel(f"ratio to {_short(rows[0].strategy)}, in the same run")
         _plans(axes[2], rows)
@@ -80,7 +85,36 @@ def _each(comparison: Comparison) -> list[list[float]]:
     return [[f.ratio.mean for f in column if f.ratio.mean is not None] for column in columns]
 
 
-def _points(axes: Axes, means: Sequence[Mean], each: Sequence[Sequence[float]] = ()) -> None:
+def show_time(axis: Axis, what: str, longest: float, more: str = "") -> None:
+    """Label an axis of seconds in the unit that reads well."""
+    from matplotlib.ticker import AutoLocator, FuncFormatter
+
+    unit = unit_for(longest)
+
+    class Ticks(AutoLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            ticks = super().tick_values(vmin / unit.seconds, vmax / unit.seconds)
+            return [tick * unit.seconds for tick in ticks]
+
+    axis.set_major_locator(Ticks())
+    axis.set_major_formatter(FuncFormatter(lambda time, _: amount(time / unit.seconds)))
+    axis.set_label_text(f"{what} ({unit.name}){more}")
+
+
+def show_money(axis: Axis) -> None:
+    """Label an axis of money, without exponents."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: amount(value)))
+    axis.set_label_text("cost")
+
+
+def _points(
+    axes: Axes,
+    means: Sequence[Mean],
+    each: Sequence[Sequence[float]] = (),
+    words: Callable[[float], str] = amount,
+) -> None:
     """A dot with its interval per strategy; faint dots for the single workflows."""
     _plain(axes)
     for y, values in enumerate(each):
@@ -92,7 +126,7 @@ def _points(axes: Axes, means: Sequence[Mean], each: Sequence[Sequence[float]] =
             axes.plot([m.low, m.high], [y, y], color=_DOT, linewidth=2.2, zorder=3)
         axes.plot([m.mean], [y], "o", color=_DOT, markersize=6, zorder=4)
         axes.annotate(
-            f"{m.mean:,.5g}",
+            words(m.mean),
             (m.mean, y),
             xytext=(0, 6),
             textcoords="offset points",
@@ -111,7 +145,7 @@ def _plans(axes: Axes, rows: Sequence[Figures]) -> None:
     axes.barh(at, [f.replans for f in rows], height=0.3, color=_BAR, label="taken")
     for y, f in enumerate(rows):
         axes.annotate(
-            f"{f.replans:,.3g}",
+            amount(f.replans, 3),
             (max(f.considered, f.replans), y),
             xytext=(4, 0),
             textcoords="offset points",

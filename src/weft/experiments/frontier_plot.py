@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.experiments.comparison_plot import SETTINGS, check_plot
+from weft.experiments.comparison_plot import SETTINGS, check_plot, show_money, show_time
 from weft.files import write_bytes
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +57,8 @@ def _curve(axes: Axes, frontier: Frontier) -> None:
         axes.spines[side].set_visible(False)
     axes.grid(visible=True, color="#e2e2e2", linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.set_xlabel("cost")
-    axes.set_ylabel("makespan (s)")
+    show_money(axes.xaxis)
+    show_time(axes.yaxis, "makespan", max(makespan))
     axes.margins(0.08)
     if (k := frontier.knee) is not None:
         axes.plot([cost[0], cost[-1]], [makespan[0], makespan[-1]], ":", color="#999999", lw=0.9)
@@ -76,7 +77,7 @@ def _asked(axes: Axes, frontier: Frontier, budget: float | None, deadline: float
         gives = "" if k is None else f": {_figures(frontier.points[k])}"
         axes.axvline(budget, color=_ASKED, linewidth=1, linestyle="--")
         axes.annotate(
-            f"budget {budget:,.6g}{gives}", (budget, 1), xycoords=("data", "axes fraction"),
+            f"budget {amount(budget)}{gives}", (budget, 1), xycoords=("data", "axes fraction"),
             xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8, color=_ASKED,
         )  # fmt: skip
         if k is not None:
@@ -85,7 +86,7 @@ def _asked(axes: Axes, frontier: Frontier, budget: float | None, deadline: float
     if deadline is not None and _near(deadline, last.makespan, first.makespan):
         axes.axhline(deadline, color=_ASKED, linewidth=1, linestyle="--")
         axes.annotate(
-            f"deadline {deadline:,.6g} s", (1, deadline), xycoords=("axes fraction", "data"),
+            f"deadline {duration(deadline)}", (1, deadline), xycoords=("axes fraction", "data"),
             xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8, color=_ASKED,
         )  # fmt: skip
 
@@ -97,7 +98,7 @@ def _near(value: float, low: float, high: float) -> bool:
 
 
 def _figures(point: Point) -> str:
-    return f"{point.makespan:,.5g} s for {point.cost:,.5g}"
+    return f"{duration(point.makespan)} for {amount(point.cost, 5)}"
 
 
 def _note(axes: Axes, point: Point, text: str, side: str) -> None:

@@ -8,11 +8,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.experiments.comparison_plot import SETTINGS, check_plot
+from weft.experiments.comparison_plot import SETTINGS, check_plot, show_money, show_time
 from weft.files import write_bytes
+from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from weft.whatif import WhatIf
 
@@ -44,7 +46,7 @@ def write_plot(answer: WhatIf, path: str | os.PathLike[str]) -> None:
 
 
 def _title(answer: WhatIf) -> str:
-    when = "now" if answer.at == answer.now else f"at {answer.at:g} s"
+    when = "now" if answer.at == answer.now else f"at {duration(answer.at)}"
     return f"{_short(answer.name, 50)}: what if, {when} ({_short(answer.by)})"
 
 
@@ -52,7 +54,7 @@ def _curves(axes: Any, answer: WhatIf) -> None:
     """Makespan and cost over how many are added, with the present and the knee."""
     assert answer.counts is not None
     figures = (
-        ("makespan (s)", _TIME, [a.makespan for a in answer.alternatives], answer.present.makespan),
+        ("makespan", _TIME, [a.makespan for a in answer.alternatives], answer.present.makespan),
         ("cost", _MONEY, [a.cost for a in answer.alternatives], answer.present.cost),
     )
     for ax, (label, colour, values, present) in zip(axes, figures, strict=True):
@@ -64,7 +66,7 @@ def _curves(axes: Any, answer: WhatIf) -> None:
                 xytext=(0, 3), textcoords="offset points", ha="right", color="#555555",
             )  # fmt: skip
         ax.plot(answer.counts, _drawn(values), "o-", color=colour, markersize=4)
-        ax.set_ylabel(label)
+        _label(ax.yaxis, label, [*values, present])
     axes[1].set_xlabel(_added(answer))
     axes[1].xaxis.get_major_locator().set_params(integer=True)
     if answer.knee is not None and answer.knee in answer.counts:
@@ -91,7 +93,7 @@ def _bars(axes: Any, answer: WhatIf) -> None:
     rows = answer.alternatives[:_SHOWN]
     at, names = range(len(rows)), [_short(row.change) for row in rows]
     figures = (
-        ("makespan (s)", _TIME, [row.makespan for row in rows], answer.present.makespan),
+        ("makespan", _TIME, [row.makespan for row in rows], answer.present.makespan),
         ("cost", _MONEY, [row.cost for row in rows], answer.present.cost),
     )
     for ax, (label, colour, values, present) in zip(axes, figures, strict=True):
@@ -101,16 +103,25 @@ def _bars(axes: Any, answer: WhatIf) -> None:
             ax.axvline(present, color="#333333", linewidth=0.9, linestyle="--")
         longest = max([0.0, *(v for v in values if math.isfinite(v))])
         for y, value in enumerate(values):
-            _number(ax, value, y, inside=value > 0.25 * longest)
-        ax.set_xlabel(label)
-    axes[0].set_xlabel(f"{figures[0][0]}; dashed: as it is")
+            words = duration(value) if label == "makespan" else amount(value, 5)
+            _number(ax, value, words, y, inside=value > 0.25 * longest)
+        _label(ax.xaxis, label, [*values, present])
+    axes[0].set_xlabel(f"{axes[0].get_xlabel()}; dashed: as it is")
     axes[0].set_yticks(at, labels=names)
     axes[0].set_ylim(len(rows) - 0.4, -0.6)
 
 
-def _number(axes: Axes, value: float, y: int, inside: bool) -> None:
+def _label(axis: Axis, what: str, values: list[float]) -> None:
+    """Name an axis, and say its ticks as people do."""
+    if what == "makespan":
+        show_time(axis, what, max([0.0, *(v for v in values if math.isfinite(v))]))
+    else:
+        show_money(axis)
+
+
+def _number(axes: Axes, value: float, words: str, y: int, inside: bool) -> None:
     """The figure of a bar, in it if it is long enough: at its foot, clear of the dashed line."""
-    words = f"{value:,.5g}" if math.isfinite(value) else "cannot be done"
+    words = words if math.isfinite(value) else "cannot be done"
     inside = inside and math.isfinite(value)
     place = (0.0 if inside or not math.isfinite(value) else value, y)
     axes.annotate(

@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.errors import InputError
 from weft.model import Platform
+from weft.quantities import amount, duration
 
 Rule = tuple[str, float, float]  # names as a pattern, money per second, billing unit (0: none)
 EVERY = "*"
@@ -80,9 +81,9 @@ def priced(
         price[:first], billing[:first] = known.price, known.billing
     for p in range(first, platform.n_processors):
         names = names_of(platform, p, machine)
-        for pattern, amount, unit in rules:
+        for pattern, rate, unit in rules:
             if fits(pattern, names):
-                price[p], billing[p] = amount, unit
+                price[p], billing[p] = rate, unit
     links = np.full((platform.n_hosts, platform.n_hosts), transfer_price)
     np.fill_diagonal(links, 0.0)
     network = replace(platform.network, price=transfer_price)
@@ -114,13 +115,15 @@ def costs_money(platform: Platform) -> bool:
 def in_words(platform: Platform) -> str:
     """What the machines cost, in one line."""
     if not platform.price.any():
-        return f"prices: processors are free, data {platform.network.price:,.6g} per unit"
+        return f"prices: processors are free, data {amount(platform.network.price)} per unit"
     least, most = float(platform.price.min()), float(platform.price.max())
-    text = f"prices: {least:,.6g}" + (f" to {most:,.6g}" if most > least else "") + " per second"
+    text = (
+        f"prices: {amount(least)}" + (f" to {amount(most)}" if most > least else "") + " per second"
+    )
     units = sorted(set(platform.billing[platform.billing > 0].tolist()))
     if units:
         some = "" if (platform.billing > 0).all() else "some "
-        text += f", {some}paid per begun " + " or ".join(f"{u:,.6g} s" for u in units)
+        text += f", {some}paid per begun " + " or ".join(duration(u) for u in units)
     if platform.network.price:
-        text += f"; data {platform.network.price:,.6g} per unit"
+        text += f"; data {amount(platform.network.price)} per unit"
     return text

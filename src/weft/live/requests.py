@@ -27,6 +27,7 @@ from weft.journal.durable import new_file, write_all
 from weft.journal.lock import is_driven
 from weft.journal.places import RunHome
 from weft.model.events import Event, EventKind
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.live.session import Session
@@ -84,7 +85,7 @@ def ask(home: RunHome, request: Request, limit: float = LIMIT) -> str:
             if withdrawn
             else f"has taken up the request, but has not done it yet: see `weft machines {home.id}`"
         )
-        raise InputError(f"within {limit:g} s the run {what}")
+        raise InputError(f"within {duration(limit)} the run {what}")
     if "error" in content:
         raise InputError(str(content["error"]))
     return str(content["said"])
@@ -187,7 +188,10 @@ class Requests:
             return self._message
         words, at, leaving = "leaving once they are idle", None, self._leaving(request.drain)
         if request.after:
-            words, at = f"leaving in {request.after:g} s", self._session.clock() + request.after
+            words, at = (
+                f"leaving in {duration(request.after)}",
+                self._session.clock() + request.after,
+            )
         with self._awaiting(EventKind.LEAVING, leaving, words):
             for processor in leaving:
                 machines.drain(processor, at)

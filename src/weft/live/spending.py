@@ -17,6 +17,7 @@ from weft.live.prices import costs_money
 from weft.live.switching import PLANNED
 from weft.model import Money, Platform, Workflow
 from weft.model.events import Event, EventKind
+from weft.quantities import amount
 from weft.wiring import Progress
 
 PAUSE = 1.0  # seconds between two looks at the money, for people
@@ -95,7 +96,7 @@ def over_budget(purse: Purse, workflow: Workflow) -> str:
     else:
         then = "the run is finished the cheapest way"
     return (
-        f"the budget of {purse.budget:,.6g} will not do: the cheapest way found to finish is "
+        f"the budget of {amount(purse.budget)} will not do: the cheapest way found to finish is "
         f"expected to cost {rounded_up(purse.needed)} in all; {then}"
     )
 

@@ -14,6 +14,7 @@ from weft.kernels.compiled import expect
 from weft.model import Schedule, Situation, Usage, forecast
 from weft.model.events import MORE_TO_COME, Event, EventKind, NewEstimates
 from weft.projection import ends_earlier, project
+from weft.quantities import amount, duration
 from weft.spec import spec_of
 from weft.whatif.changes import Change, Question, question
 from weft.whatif.outlook import Alternative, Outlook, WhatIf, knee
@@ -29,7 +30,7 @@ def ask(
     """The alternatives, if they happen at a time (now, if it is not given)."""
     at = stage.now if at is None else at
     if not math.isfinite(at) or at < stage.now:
-        raise InputError(f"the change must be at {stage.now:g} s or later, not at {at:g}")
+        raise InputError(f"the change must be at {amount(stage.now)} s or later, not {amount(at)}")
     asked = question(add, remove, stage.park.platform.processor_names)
     for change in asked.changes[-1:]:  # the largest: what cannot be added is told before the work
         stage.park.grown(change, at)
@@ -220,7 +221,9 @@ def _check_there(stage: Stage, remove: Sequence[str], at: float) -> None:
     names, present = stage.park.platform.processor_names, stage.coordinator.board.present
     for name in remove:
         if name in names and not present[names.index(name)] and not stage.coordinator.done:
-            raise InputError(f"processor {name!r} cannot be removed: it is not there at {at:g} s")
+            raise InputError(
+                f"processor {name!r} cannot be removed: it is not there at {duration(at)}"
+            )
 
 
 def _with_new(usage: Usage, n: int) -> Usage:

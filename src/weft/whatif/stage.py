@@ -30,6 +30,7 @@ from weft.live.replay import replay
 from weft.model import STANDS_STILL, Estimates, Platform, Schedule, Workflow
 from weft.model.events import NO_FAULT, Event, EventKind, NewEstimates
 from weft.policies.static import Static
+from weft.quantities import duration
 from weft.whatif.machines import Park
 from weft.wiring import Progress, perform, stuck
 
@@ -96,7 +97,7 @@ def in_progress(home: RunHome, planner: str | None = None) -> Stage:
     replayed = replay(contents, home.data)
     header, coordinator = replayed.header, replayed.progress.coordinator
     if status == FINISHED:
-        raise InputError(f"run {header.id} has finished at {coordinator.now:g} s: ask before")
+        raise InputError(f"run {header.id} has finished at {duration(coordinator.now)}: ask before")
     own = replayed.progress.planner
     chosen = own if planner is None else registry.planner(planner)
     if coordinator.policy is not None:

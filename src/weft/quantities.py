@@ -1,0 +1,62 @@
+"""Durations and amounts as people write them; programs get plain numbers."""
+
+from __future__ import annotations
+
+import math
+
+_SHORT = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+_LONG = (("d", 86400), ("h", 3600), ("min", 60))
+_STEPS = (8640000, 360000, 6000, 100, 1)  # a day, an hour, a minute, a second in hundredths
+
+
+def duration(seconds: float, parts: int = 2) -> str:
+    """A duration in one unit below a minute, else in two: 120 ms, 3.2 s, 1 min 7 s, 17 d 14 h.
+
+    That is three digits. With three parts it is finer (54.4477 s, 1 min 20.45 s, 1 h 3 min 32 s):
+    for tables whose rows are compared. `precise` adds the plain seconds.
+    """
+    if not math.isfinite(seconds):
+        return "-" if math.isnan(seconds) else "never"
+    if seconds < 0:
+        return f"-{duration(-seconds, parts)}"
+    digits = 3 * (parts - 1)
+    if seconds == 0 or float(f"{seconds:.{digits}g}") < 60:
+        return _short(seconds, digits)
+    if seconds > 1e15:  # nobody waits for it
+        return f"{seconds / 86400:,.0f} d"
+    largest = next((i for i, (_, size) in enumerate(_LONG) if seconds >= size), len(_LONG) - 1)
+    step = _STEPS[largest + parts - 1]
+    left = round(seconds * 100 / step) * step
+    said = []
+    for (name, _), size in zip(_LONG, _STEPS, strict=False):
+        count, left = divmod(left, size)
+        said += [f"{count:,} {name}"] if count else []
+    said += [f"{left / 100:g} s"] if left else []
+    return " ".join(said[:parts])
+
+
+def _short(seconds: float, digits: int) -> str:
+    """Below a minute: the largest unit of which there is one at least."""
+    if seconds == 0:
+        return "0 s"
+    fits = (u for u in _SHORT if float(f"{seconds / u[1]:.{digits}g}") >= 1)
+    name, size = next(fits, _SHORT[-1])
+    return f"{amount(seconds / size, digits)} {name}"
+
+
+def precise(seconds: float) -> str:
+    """A duration that is compared with other people's figures: 1 h 4 min (3,812.45 s)."""
+    if not math.isfinite(seconds) or abs(seconds) < 60:
+        return duration(seconds, 3)
+    return f"{duration(seconds)} ({amount(seconds)} s)"
+
+
+def amount(value: float, digits: int = 6) -> str:
+    """A number, such as money, with so many digits and never an exponent: 1,200,000."""
+    text = f"{value:,.{digits}g}"
+    if "e" not in text:
+        return text
+    if abs(value) >= 1:
+        return f"{value:,.0f}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{places}f}".rstrip("0")
