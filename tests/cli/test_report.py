@@ -36,12 +36,14 @@ def test_figures(tmp_path: Path) -> None:
     assert (told["tasks"], told["done"], told["given_up"], told["attempts"]) == (6, 6, 0, 6)
     assert told["planned"] == 6
     assert told["makespan"] == 9
-    assert told["utilisation"] == pytest.approx(15 / 18)
+    # used is what tasks ran by their machine, which has measured a tenth less than weft saw
+    assert told["utilisation"] == pytest.approx(13.5 / 18)
+    assert told["overhead"] == pytest.approx(1.5 / 18)
     used = {row["processor"]: row for row in told["processors"]}
-    assert {name: row["busy"] for name, row in used.items()} == {"local-0": 9, "local-1": 6}
+    assert [row["busy"] for row in used.values()] == pytest.approx([8.1, 5.4])
+    assert [row["overhead"] for row in used.values()] == pytest.approx([0.9, 0.6])
     assert {name: row["tasks"] for name, row in used.items()} == {"local-0": 4, "local-1": 2}
-    assert used["local-1"]["share"] == pytest.approx(6 / 9)
-    # the machine has measured a tenth less than the coordinator saw
+    assert used["local-1"]["share"] == pytest.approx(5.4 / 9)
     kinds = {row["category"]: row for row in told["categories"]}
     assert kinds["part"] == {
         "category": "part",
@@ -62,9 +64,12 @@ def test_the_same_in_words(tmp_path: Path) -> None:
     assert "status: finished" in lines
     assert "tasks: 6 of 6 done" in lines
     assert "time: 9 s (planned 6 s, +50.0%)" in lines
-    assert "on: local:2, 2 processors, 83% used" in lines
+    assert (
+        "on: local:2, 2 processors: tasks ran 75% of the time, "
+        "weft itself took 8% (starting them, moving files), idle 17%"
+    ) in lines
     assert "part 4 2 s 2.7 s 1.35 10.8 s" in lines
-    assert "local-0 here 4 0 9 s 100%" in lines
+    assert "local-0 here 4 0 8.1 s 90% 900 ms" in lines
     replans = lines[lines.index("New plans, and why") + 2 :]
     assert re.fullmatch(r"1\.5 s late start of part-\d yes 6\.5 s [0-9.]+ [mµ]?s", replans[0])
     assert not any(line == "Failures" for line in lines)
@@ -95,8 +100,8 @@ def test_what_it_cost(tmp_path: Path) -> None:
     assert (told["budget"], told["money"]) == (None, None)
     lines = [" ".join(x.split()) for x in succeed("report", "last", cwd=tmp_path).splitlines()]
     assert "cost: 20 (4 for transfers)" in lines
-    assert "processor host tasks failed busy share cost" in lines
-    assert "b b 1 0 5 s 56% 8" in lines
+    assert "processor host tasks failed tasks ran share weft took cost" in lines
+    assert "b b 1 0 4.5 s 50% 500 ms 8" in lines
     assert "transfers cost 4 more" in lines
     succeed("report", "last", "--html", "page.html", cwd=tmp_path)
     page = (tmp_path / "page.html").read_text()

@@ -120,7 +120,7 @@ def presence(run: Run, until: float) -> list[list[tuple[float, float]]]:
 def _rows(run: Run, order: IntArray, end: float) -> tuple[Row, ...]:
     platform, log, there = run.platform, run.attempts, presence(run, end)
     n = platform.n_processors
-    busy = np.bincount(log.processor, weights=log.finish - log.start, minlength=n)
+    busy = np.bincount(log.processor, weights=run.task_seconds, minlength=n)
     return tuple(_row(platform, p, there[p], float(busy[p]), run.makespan, end) for p in order)
 
 

@@ -85,7 +85,7 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
 
 
 def _figures(outcome: Outcome, run: Run) -> None:
-    from weft.cli.figures import FAILED, n_done, utilisation
+    from weft.cli.figures import FAILED, n_done, shares
 
     wf, plan = run.workflow, ""
     for first in run.plans[:1] if outcome.ok else ():
@@ -95,7 +95,7 @@ def _figures(outcome: Outcome, run: Run) -> None:
         f"run {outcome.id} {outcome.status}: {n_done(run):,} of {many(wf.n_tasks, 'task')} done "
         f"in {took(run.makespan)}{plan}"
     )
-    said = [f"{utilisation(run):.0%} of {many(run.platform.n_processors, 'processor')} used"]
+    said = [f"{many(run.platform.n_processors, 'processor')}: {shares(run)}"]
     if run.plans:
         said.append(f"new plans: {run.replans} of {run.considered} considered")
     if failed := int((run.attempts.end == FAILED).sum()):

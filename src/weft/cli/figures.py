@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,11 +23,21 @@ def closed(run: Run, now: float = 0.0) -> Run:
 
 
 def busy(run: Run) -> FloatArray:
-    """The seconds that every processor has worked."""
+    """The seconds that tasks ran on every processor."""
+    return _by_processor(run, run.task_seconds)
+
+
+def overhead(run: Run) -> FloatArray:
+    """The seconds that attempts took on every processor beyond their tasks: what weft itself took.
+
+    That is starting tasks, fetching their files and bringing them back.
+    """
     log = run.attempts
-    used = np.bincount(
-        log.processor, weights=log.finish - log.start, minlength=run.platform.n_processors
-    )
+    return _by_processor(run, log.finish - log.start - run.task_seconds)
+
+
+def _by_processor(run: Run, seconds: FloatArray) -> FloatArray:
+    used = np.bincount(run.attempts.processor, weights=seconds, minlength=run.platform.n_processors)
     return used.astype(np.float64)
 
 
@@ -41,10 +51,27 @@ def there(run: Run) -> FloatArray:
     )
 
 
-def utilisation(run: Run) -> float:
-    """The share of the processors' time in which attempts ran."""
+@dataclass(frozen=True)
+class Shares:
+    """Where the time of the processors went."""
+
+    tasks: float  # they ran
+    weft: float  # it was starting them, fetching their files and bringing them back
+
+    def __str__(self) -> str:
+        idle = max(0.0, 1 - self.tasks - self.weft)
+        return (
+            f"tasks ran {self.tasks:.0%} of the time, weft itself took {self.weft:.0%} "
+            f"(starting them, moving files), idle {idle:.0%}"
+        )
+
+
+def shares(run: Run) -> Shares:
+    """Where the time of all processors went, as long as they were there."""
     seconds = float(there(run).sum())
-    return float(busy(run).sum()) / seconds if seconds > 0 else 0.0
+    if seconds <= 0:
+        return Shares(0.0, 0.0)
+    return Shares(float(busy(run).sum()) / seconds, float(overhead(run).sum()) / seconds)
 
 
 def n_done(run: Run) -> int:

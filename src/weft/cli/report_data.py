@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.cli.figures import FAILED, FINISHED, busy, closed, n_done, there
+from weft.cli.figures import FAILED, FINISHED, Shares, busy, closed, n_done, overhead, shares, there
 from weft.kernels import board as b
 from weft.model.events import EventKind
 
@@ -64,8 +64,9 @@ class ProcessorUse:
     host: str
     tasks: int
     failed: int
-    busy: float
+    busy: float  # seconds that tasks ran
     share: float  # of the time that it was there
+    overhead: float  # seconds that weft itself took: starting tasks, moving files
     cost: float  # money
 
 
@@ -93,7 +94,8 @@ class Report:
     makespan: float
     planned: float | None
     planning: float
-    utilisation: float
+    utilisation: float  # the share of the processors' time in which tasks ran
+    overhead: float  # the share of it that weft itself took
     moved: int  # transfers
     failures: tuple[FailedTry, ...]
     times: tuple[TaskTime, ...]  # the slowest first
@@ -103,6 +105,11 @@ class Report:
     processors: tuple[ProcessorUse, ...]
     money: Money | None  # of a run with a plan that is not finished: with what is to come
     run: Run
+
+    @property
+    def shares(self) -> Shares:
+        """Where the time of the processors went."""
+        return Shares(self.utilisation, self.overhead)
 
     @property
     def paid(self) -> bool:
@@ -162,7 +169,7 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
     header, coordinator = replayed.header, replayed.progress.coordinator
     ended = [float(end["time"]) for end in replayed.ends if "time" in end]
     run = closed(replayed.run(), max([coordinator.now, *ended]))
-    times = _times(replayed, run)
+    times, went = _times(replayed, run), shares(run)
     return Report(
         id=header.id,
         home=str(home.path),
@@ -184,7 +191,8 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         makespan=run.makespan,
         planned=run.plans[0].makespan if run.plans else None,
         planning=run.planning_seconds,
-        utilisation=_share(float(busy(run).sum()), float(there(run).sum())),
+        utilisation=went.tasks,
+        overhead=went.weft,
         moved=int(np.isfinite(run.transfers.arrival).sum()),
         failures=_failures(replayed, run),
         times=times,
@@ -225,7 +233,7 @@ def _failures(replayed: Replayed, run: Run) -> tuple[FailedTry, ...]:
 
 def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
     """Every task that is done, the slowest first."""
-    wf, log, measured = run.workflow, run.attempts, _measured(replayed)
+    wf, log = run.workflow, run.attempts
     # what was expected at first; processors that came later were not known then
     first, later = replayed.header.estimates.cost, replayed.progress.coordinator.estimates.cost
     result = []
@@ -239,21 +247,10 @@ def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
                 category=wf.spec(task).category or NO_CATEGORY,
                 processor=run.platform.processor_names[p],
                 expected=float(first[task, p] if p < first.shape[1] else later[task, p]),
-                seconds=measured.get(k, float(log.finish[k] - log.start[k])),
+                seconds=float(run.task_seconds[k]),
             )
         )
     return tuple(sorted(result, key=lambda row: -row.seconds))
-
-
-def _measured(replayed: Replayed) -> dict[int, float]:
-    """By attempt: the seconds that it took on its machine, where that was measured."""
-    result = {}
-    for event in replayed.progress.events or ():
-        if event.kind == EventKind.TASK_FINISHED and event.detail is not None:
-            seconds = event.detail.get("seconds")
-            if isinstance(seconds, int | float):
-                result[event.which] = float(seconds)
-    return result
 
 
 def _categories(times: tuple[TaskTime, ...]) -> tuple[CategoryTime, ...]:
@@ -275,6 +272,7 @@ def _categories(times: tuple[TaskTime, ...]) -> tuple[CategoryTime, ...]:
 
 def _processors(run: Run) -> tuple[ProcessorUse, ...]:
     pf, log, used, present = run.platform, run.attempts, busy(run), there(run)
+    own = overhead(run)
     n = pf.n_processors
     finished = np.bincount(log.processor[log.end == FINISHED], minlength=n)
     failed = np.bincount(log.processor[log.end == FAILED], minlength=n)
@@ -287,6 +285,7 @@ def _processors(run: Run) -> tuple[ProcessorUse, ...]:
             failed=int(failed[p]),
             busy=float(used[p]),
             share=_share(float(used[p]), float(present[p])),
+            overhead=float(own[p]),
             cost=float(cost[p]),
         )
         for p, name in enumerate(pf.processor_names)

@@ -71,7 +71,11 @@ def _tiles(report: Report) -> str:
     tiles = [
         (f"{r.done:,} / {r.tasks:,}", "tasks done"),
         (took(r.makespan), planned),
-        (f"{r.utilisation:.0%}", f"of {many(len(r.processors), 'processor')} used"),
+        (
+            f"{r.utilisation:.0%}",
+            f"of {many(len(r.processors), 'processor')}: tasks ran",
+        ),
+        (f"{r.overhead:.0%}", "weft itself: starting tasks, moving files"),
         (f"{r.replans:,}", f"new plans, {len(r.evaluations):,} considered"),
         (f"{len(r.failures):,}", f"failed of {many(r.attempts, 'attempt')}"),
     ]

@@ -51,7 +51,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ("time", span),
         ("started", moment(r.created)),
         ("strategy", strategy_of(r)),
-        ("on", f"{r.on}, {many(len(r.processors), 'processor')}, {r.utilisation:.0%} used"),
+        ("on", f"{r.on}, {many(len(r.processors), 'processor')}: {r.shares}"),
         ("attempts", attempts),
         ("new plans", plans),
     ]
@@ -214,9 +214,25 @@ def _projected(time: float) -> str:
 def _processors(r: Report) -> Sheet:
     busiest = sorted(r.processors, key=lambda p: -p.busy)[:MOST]
     rows = [p for p in r.processors if p in busiest][:MOST]
-    columns: tuple[str, ...] = ("processor", "host", ">tasks", ">failed", ">busy", ">share")
+    columns: tuple[str, ...] = (
+        "processor",
+        "host",
+        ">tasks",
+        ">failed",
+        ">tasks ran",
+        ">share",
+        ">weft took",
+    )
     cells: list[tuple[str, ...]] = [
-        (p.processor, p.host, f"{p.tasks:,}", f"{p.failed:,}", took(p.busy), f"{p.share:.0%}")
+        (
+            p.processor,
+            p.host,
+            f"{p.tasks:,}",
+            f"{p.failed:,}",
+            took(p.busy),
+            f"{p.share:.0%}",
+            took(p.overhead),
+        )
         for p in rows
     ]
     notes = [_more(len(rows), len(r.processors))]

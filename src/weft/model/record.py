@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, frozen
-from weft.model.events import Event, NewEstimates
+from weft.model.events import Event, EventKind, NewEstimates
 from weft.model.money import ROUNDING, Usage, affordable
 from weft.model.platform import Platform
 from weft.model.schedule import Schedule
 from weft.model.workflow import Workflow
 
 ENDS = ("running", "finished", "failed", "cancelled", "rewound")
+_ENDINGS = (EventKind.TASK_FINISHED, EventKind.TASK_FAILED)
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,21 @@ class Run:
             log.processor[over], log.start[over], log.finish[over],
             float(np.dot(sizes, self.platform.link_price[sent.source, sent.target])),
         )  # fmt: skip
+
+    @cached_property
+    def task_seconds(self) -> FloatArray:
+        """How long the task of each attempt ran: as its machine measured it, where it did.
+
+        An attempt takes longer: to start the task, to fetch its files and to bring them back.
+        """
+        log, result = self.attempts, self.attempts.finish - self.attempts.start
+        for event in self.events or () if self.real else ():
+            told = (event.detail or {}).get("seconds")
+            if event.kind in _ENDINGS and isinstance(told, int | float):
+                result[event.which] = min(float(told), result[event.which])
+        result[np.isnan(log.finish)] = np.nan
+        seconds: FloatArray = frozen(result, np.float64)
+        return seconds
 
     @property
     def within_budget(self) -> bool:
