@@ -11,6 +11,7 @@ import typer
 
 from weft.cli import bench_budget, bench_real
 from weft.cli.tables import progress_bar, table
+from weft.quantities import amount
 
 app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
 app.command()(bench_budget.budget)
@@ -115,8 +116,8 @@ def plan(
         ["tasks", "processors", "weft ms", "saga ms", "ratio", "weft makespan", "saga makespan"],
         [
             [x.tasks, x.processors, f"{x.weft_milliseconds:.3f}", f"{x.saga_milliseconds:.1f}",
-             f"{x.saga_milliseconds / x.weft_milliseconds:,.0f}", f"{x.weft_makespan:.6g}",
-             f"{x.saga_makespan:.6g}"]
+             f"{x.saga_milliseconds / x.weft_milliseconds:,.0f}", amount(x.weft_makespan),
+             amount(x.saga_makespan)]
             for x in peers
         ],
     )  # fmt: skip

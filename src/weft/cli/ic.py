@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.quantities import amount
+
 if TYPE_CHECKING:
     from weft.experiments.eligibility import Curve
     from weft.ic import Analysis
@@ -97,9 +99,9 @@ def _show(wf: Workflow, arcs: int, found: Analysis, curves: list[Curve], plays: 
     table.add_column("normalised area", justify="right")
     table.add_column("of ico's", justify="right")
     for curve in curves:
-        spread = f" ±{curve.deviation:,.3g}" if curve.name != "ico" else ""
+        spread = f" ±{amount(curve.deviation, 3)}" if curve.name != "ico" else ""
         share = f"{curve.area / curves[0].area:.1%}" if curves[0].area > 0 else "-"
-        table.add_row(curve.name, f"{curve.area:,.6g}{spread}", share)
+        table.add_row(curve.name, f"{amount(curve.area)}{spread}", share)
     console.print(table)
     console.print(Text(f"fifo, lifo, greedy: mean ± standard deviation of {plays:,} plays", "dim"))
 

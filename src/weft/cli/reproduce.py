@@ -21,6 +21,7 @@ from weft.cli.reproduce_output import (
     progress_bar,
 )
 from weft.errors import InputError, unknown_name
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.experiments.selective_tables import Tables
@@ -141,7 +142,7 @@ def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:
 def _show(measured: Tables, seconds: float) -> None:
     from weft.experiments.selective_claims import SIMULATORS, verdicts
 
-    print(f"Table 1 over {measured.table1[0].dags} DAGs ({seconds:.0f} s in all)")
+    print(f"Table 1 over {measured.table1[0].dags} DAGs ({duration(seconds)} in all)")
     print_table(
         ["", "", "new plans:", "the paper's", "event", "time / always:", ""],
         [

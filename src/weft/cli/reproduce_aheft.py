@@ -13,6 +13,7 @@ from weft.cli.reproduce_output import (
     print_verdicts,
     print_written,
 )
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.experiments.aheft_tables import Tables
@@ -54,7 +55,7 @@ def _show(measured: Tables, seconds: float) -> None:
             [NAMES[kind], f"{heft:.0f}", f"{row.heft:.0f}", f"{aheft:.0f}", f"{row.aheft:.0f}",
              f"{row.published:.1f}%", f"{row.improvement:.1f}%", *last]
         )  # fmt: skip
-    print(f"Average makespans, published and ours ({seconds:.0f} s in all)")
+    print(f"Average makespans, published and ours ({duration(seconds)} in all)")
     header = ["", "HEFT", "ours", "AHEFT", "ours", "better by", "ours", "Min-Min", "ours"]
     print_table(header, rows, left=1)
     print()

@@ -13,6 +13,7 @@ from weft.cli.reproduce_output import (
     print_verdicts,
     print_written,
 )
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.experiments.budget_tables import Tables
@@ -47,7 +48,7 @@ def _show(measured: Tables, seconds: float) -> None:
         ours = [measured.figures.mean(name, COMPARED, (k,)).value for k in SWEEP_KS]
         off = [f"{mine - other:+.2f}" for mine, other in zip(ours, wanted, strict=True)]
         rows.append([name, *(_slashed(some) for some in (wanted, ours)), " / ".join(off)])
-    print(f"Average normalised difference at k = .1 / .5 / .9 ({seconds:.0f} s in all)")
+    print(f"Average normalised difference at k = .1 / .5 / .9 ({duration(seconds)} in all)")
     print_table(["", "independent", "ours", "difference"], rows, left=1)
     print()
     print_verdicts(verdicts(measured), SIMULATORS)

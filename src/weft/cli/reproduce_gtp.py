@@ -13,6 +13,7 @@ from weft.cli.reproduce_output import (
     print_verdicts,
     print_written,
 )
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.experiments.gtp_tables import Tables
@@ -54,7 +55,7 @@ def _show(measured: Tables, seconds: float) -> None:
         ]
         for (part, bound, mine, over), value in PUBLISHED.items()
     ]
-    print(f"Gains in NSL, {measured.main_size} tasks ({seconds:.0f} s in all)")
+    print(f"Gains in NSL, {measured.main_size} tasks ({duration(seconds)} in all)")
     print_table(["", "variability", "published", "ours"], rows, left=1)
     print()
     print_verdicts(verdicts(measured), SIMULATORS)

@@ -13,6 +13,7 @@ from weft.cli.reproduce_output import (
     print_verdicts,
     print_written,
 )
+from weft.quantities import duration
 
 if TYPE_CHECKING:
     from weft.experiments.ic_tables import Tables
@@ -50,7 +51,7 @@ def _show(measured: Tables, seconds: float) -> None:
         [name_of(fit.family), fit.heuristic.upper(), fit.through, shown_fit(fit)]
         for fit in measured.fits
     ]
-    print(f"ICO's area less that of the heuristics, a v^b ({seconds:.0f} s in all)")
+    print(f"ICO's area less that of the heuristics, a v^b ({duration(seconds)} in all)")
     print_table(["dags", "heuristic", "fit through", "curve"], rows, left=3)
     print()
     print_verdicts(verdicts(measured), SIMULATORS)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
+from weft.quantities import duration
+
 if TYPE_CHECKING:
     from weft.experiments.checkpoint import Checkpoint
     from weft.experiments.selective_claims import Verdict
@@ -151,4 +153,4 @@ def time_left(elapsed: float, share: float) -> str:
     if share <= 0:
         return ""
     seconds = elapsed * (1 - share) / share
-    return f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+    return f"about {duration(round(seconds))} left"

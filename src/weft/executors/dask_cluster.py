@@ -20,6 +20,7 @@ from distributed import Client
 from weft.errors import InputError, WeftError
 from weft.executors.dask_tasks import Announcer, Reporter, stop_commands, tell_workers
 from weft.model.platform import Link, Platform, Processor
+from weft.quantities import duration
 
 LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s
 SHARED = "shared"
@@ -72,8 +73,8 @@ class Cluster:
             client.wait_for_workers(1, timeout=timeout)
         except TimeoutError:
             raise InputError(
-                f"no worker has come to the Dask scheduler at {self.address} in {timeout:g} s: "
-                "start one with `dask worker`"
+                f"no worker has come to the Dask scheduler at {self.address} "
+                f"in {duration(timeout)}: start one with `dask worker`"
             ) from None
         self._install()
         self._amm = bool(client.amm.running())

@@ -17,7 +17,7 @@ from weft.live.prices import costs_money
 from weft.live.switching import PLANNED
 from weft.model import Money, Platform, Workflow
 from weft.model.events import Event, EventKind
-from weft.quantities import amount
+from weft.quantities import amount, duration
 from weft.wiring import Progress
 
 PAUSE = 1.0  # seconds between two looks at the money, for people
@@ -82,10 +82,10 @@ def over_budget(purse: Purse, workflow: Workflow) -> str:
     if purse.dear >= 0:
         name = workflow.task_names[purse.dear]
         timeout = workflow.spec(purse.dear).timeout or purse.timeout
-        what = "a billing unit" if timeout is None else f"the time-out of {timeout:g} s"
+        what = "a billing unit" if timeout is None else f"the time-out of {duration(timeout)}"
         return (
-            f"the budget of {purse.budget:,.6g} will not do: {what} for {name!r} cannot be paid, "
-            f"so it is not begun; {rounded_up(purse.needed)} would be enough"
+            f"the budget of {amount(purse.budget)} will not do: {what} for {name!r} cannot be "
+            f"paid, so it is not begun; {rounded_up(purse.needed)} would be enough"
         )
     if purse.cuts:
         then = "what runs is cancelled when the money is gone"
