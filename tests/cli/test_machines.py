@@ -12,6 +12,7 @@ from weft.journal.places import RunHome
 from weft.live.replay import replay
 
 from .commands import refuse, succeed
+from .journals import forks, write_run
 from .live_runs import Gate, chain, started, the_id, write_workflow
 
 
@@ -57,13 +58,24 @@ def test_a_run_under_way(tmp_path: Path) -> None:
     assert "joined: local-2, local-3" in said_there
     assert "leaving once they are idle: local-1" in said_there
     shown = rows(succeed("machines", cwd=tmp_path))
-    assert [row[2] for row in shown[1:3]] == ["drained", "present"]
+    assert shown[0][2:4] == ["is", "finished,"]
+    assert [row[2] for row in shown[3:5]] == ["drained", "present"]
     home = RunHome.find(tmp_path, "last")
     assert list(home.requests.iterdir()) == []
     assert replay(read(home.journal), tmp_path).run().attempts.processor.tolist() == [0, 0, 1]
     over = refuse("machines", "--add", "1", cwd=tmp_path)
     assert f"run {the_id(tmp_path)} is not going on" in over
     gate.close()
+
+
+def test_a_run_that_was_interrupted(tmp_path: Path) -> None:
+    home = write_run(tmp_path, forks(4), stop_after=3, ended=None)
+    lines = [" ".join(x.split()) for x in succeed("machines", cwd=tmp_path).splitlines()]
+    again = f"`weft resume {home.id}` goes on"
+    assert lines[0] == f"run {home.id} is interrupted, no machine works for it; {again}"
+    assert lines[1].startswith("its machines when it was last heard of, at ")
+    assert lines[2] == "processor host state was running"
+    assert json.loads(succeed("machines", "--json", cwd=tmp_path))["status"] == "interrupted"
 
 
 def test_what_is_wrong(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.cli.wording import clean
+from weft.cli.wording import clean, command
 from weft.errors import InputError
 from weft.quantities import amount, duration
 
@@ -57,26 +57,37 @@ def machines(
 ) -> None:
     """Show the processors of a run; let one under way have more of them, or let some go.
 
+    Of a run that nobody drives it says so, and shows them as they were when it was last heard of.
+
     A processor that is drained gets no new tasks, and the results that others need are sent away
     from it. With `--in` it still gets what can be done there before.
 
     Example: `weft machines last --drain local-2 --in 60`
     """
     from weft.journal.places import RunHome
+    from weft.journal.summary import summarise
     from weft.live.requests import Request, ask
 
     _check(add, drain or [], after)
     home, said = RunHome.find(directory, run), None
     if add or drain:
         said = ask(home, Request(add, tuple(drain or ()), after))
+    status = summarise(home).status
     now, rows = machines_of(home)
     if as_json:
-        found = {"run": home.id, "time": now, "processors": [asdict(row) for row in rows]}
+        found = {"run": home.id, "status": status, "time": now}
+        found["processors"] = [asdict(row) for row in rows]
         print(json.dumps(found if said is None else {**found, "said": said}, indent=1))
         return
     if said is not None:
         print(clean(said))
-    _show(now, rows)
+    if status != "running":
+        again = (
+            "" if status == "finished" else f"; `{command('resume', home.id, directory)}` goes on"
+        )
+        print(f"run {home.id} is {status}, no machine works for it{again}")
+        print(f"its machines when it was last heard of, at {duration(now)}:")
+    _show(now, rows, "runs" if status == "running" else "was running")
 
 
 def _check(add: int, drain: list[str], after: float) -> None:
@@ -114,12 +125,12 @@ def machines_of(home: RunHome) -> tuple[float, list[Machine]]:
     return coordinator.now, rows
 
 
-def _show(now: float, rows: list[Machine]) -> None:
+def _show(now: float, rows: list[Machine], running: str) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("processor", "host", "state", "runs", box=None, header_style="dim")
+    table = Table("processor", "host", "state", running, box=None, header_style="dim")
     paid = any(row.price for row in rows)
     if paid:
         table.add_column("price")
