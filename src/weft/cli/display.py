@@ -6,21 +6,29 @@ next to nothing, and a signal handler may speak at any moment.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
+from weft.cli.terminal import Terminal
 from weft.cli.wording import clean, many, near
+from weft.journal.places import RunHome
 
 if TYPE_CHECKING:
+    from weft.cli.display_plain import LogScreen
     from weft.live import Outcome, Session
     from weft.model.events import Event
 
 TICK = 0.25  # seconds between two looks
+PATIENCE = 5.0  # seconds that the end of a run waits for its log: a terminal may be held (Ctrl-S)
 
 
 class Screen(Protocol):
@@ -43,17 +51,38 @@ class Screen(Protocol):
         ...
 
 
-class Display:
-    """A listener and a context manager: whatever happens, the terminal is left in order."""
+class _HungUp:
+    """Said when the terminal is gone."""
 
-    def __init__(self, screen: Screen) -> None:
-        self.screen = screen
+
+class _Summary(str):
+    """The last words, for the log alone."""
+
+    __slots__ = ()
+
+
+class Display:
+    """A listener and a context manager: whatever happens, the terminal is left in order.
+
+    All that is told goes to a log in the run's home as well, and if the terminal is closed only
+    there. `detached` is called with the run's id once it has begun, if it is to leave the terminal.
+    """
+
+    def __init__(self, screen: Screen, detached: Callable[[str], None] | None = None) -> None:
         self.done_before = 0  # tasks, when this sitting began
         self.attempts_before = 0
         self.id: str | None = None
         self.ended = 0.0  # the run's time
+        self.summary: Callable[[Outcome], str] | None = None  # for the log
+        self._summed_up = threading.Event()
+        self._screens = [screen]
+        self._log: Path | None = None
+        self._log_screen: LogScreen | None = None
+        self._early: list[str] = []  # told before there was a log
+        self._terminal, self._detached, self._dark = Terminal(), detached, False
         self._session: Session | None = None
-        self._words: SimpleQueue[str | Session | None] = SimpleQueue()  # None: the end
+        # None: the end
+        self._words: SimpleQueue[str | Session | _HungUp | None] = SimpleQueue()
         self._events: deque[list[Event]] = deque()
         self._writer = threading.Thread(target=self._write, name="weft display", daemon=True)
 
@@ -80,8 +109,18 @@ class Display:
         self.done_before = session.coordinator.n_done
         self.attempts_before = session.attempts_before
         self.said(self._opening(session))
-        self.screen.begin(session)
+        self._open_log(session)
+        for screen in self._screens:
+            screen.begin(session)
         self._words.put(session)  # after what was said: the writer keeps the order
+
+    def _open_log(self, session: Session) -> None:
+        from weft.cli.display_plain import LogScreen
+
+        self._log = RunHome(session.recorder.journal.path.parent).log
+        with suppress(OSError):  # a run goes on without one
+            self._log_screen = LogScreen(_opened(self._log))
+            self._log_screen.begin(session)
 
     def _opening(self, session: Session) -> str:
         header, n = session.header, session.coordinator.workflow.n_tasks
@@ -105,9 +144,26 @@ class Display:
         """Leave word for the writer, who is woken; signal handlers may do this."""
         self._words.put(message)
 
+    def hung_up(self) -> None:
+        """The terminal is gone; a signal handler says so."""
+        self._terminal.leave()
+        self._words.put(_HungUp())
+
     def over(self, session: Session, outcome: Outcome) -> None:
-        """Keep the time; the summary is for those who know how it ended."""
+        """Keep the time, and have the summary in the log before anybody else may drive the run."""
         self.ended = session.clock()
+        if self.summary is not None:
+            self._words.put(_Summary(self.summary(outcome)))
+            self._summed_up.wait(PATIENCE)
+
+    def conclude(self, text: str) -> None:
+        """Print the last words, after the display is closed."""
+        try:
+            print(text, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError:  # the terminal is gone, and nobody said so
+            self._terminal.leave()
 
     def _write(self) -> None:
         """The writer's thread."""
@@ -115,11 +171,23 @@ class Display:
             while self._hear():
                 self._look()
             self._look()
-        except OSError:  # nobody looks any more; the run goes on
-            return
         finally:
-            with suppress(OSError):
-                self.screen.close()
+            self._on_screens(lambda screen: screen.close())
+
+    def _on_screens(self, show: Callable[[Screen], None]) -> None:
+        """Show something; a screen that cannot be written to is left out, and the run goes on."""
+        for screen in list(self._screens):
+            try:
+                show(screen)
+            except OSError as error:
+                if error.errno == errno.EIO and screen is not self._log_screen:
+                    self._terminal.leave()
+                self._leave_out(screen)
+
+    def _leave_out(self, screen: Screen) -> None:
+        self._screens.remove(screen)
+        with suppress(OSError):
+            screen.close()
 
     def _hear(self) -> bool:
         """Say what there is to say; after a while it is time to look. False: that was all."""
@@ -128,12 +196,56 @@ class Display:
             while True:
                 if word is None:
                     return False
-                if isinstance(word, str):
-                    self.screen.say(clean(word))
+                if isinstance(word, _Summary):
+                    self._sum_up(word)
+                elif isinstance(word, str):
+                    self._say(clean(word))
+                elif isinstance(word, _HungUp):
+                    self._go_dark()
                 else:
-                    self._session = word
+                    self._begin(word)
                 word = self._words.get_nowait()
         return True
+
+    def _say(self, message: str, style: str = "") -> None:
+        if self._session is None:
+            self._early.append(message)
+        self._on_screens(lambda screen: screen.say(message, style))
+
+    def _sum_up(self, summary: str) -> None:
+        self._look()
+        log = self._log_screen
+        if log is not None and log in self._screens:
+            with suppress(OSError):
+                log.rest()
+                log.say(summary)
+        self._summed_up.set()
+
+    def _begin(self, session: Session) -> None:
+        """From now on there is a log; who wanted to leave the terminal does it now."""
+        self._session = session
+        log = self._log_screen
+        if log is not None:
+            seen, self._screens = self._screens, [log]
+            for message in self._early:
+                self._say(message)
+            self._screens += seen
+        if self._detached is not None:
+            self._terminal.leave(everything=True)
+            self._go_dark()
+            with suppress(OSError):  # who waited for it is gone
+                self._detached(session.header.id)
+        elif self._dark:
+            self._go_dark()
+
+    def _go_dark(self) -> None:
+        """Show the run in its log alone."""
+        self._dark = True
+        for screen in [s for s in self._screens if s is not self._log_screen]:
+            self._leave_out(screen)
+        if self._session is not None and self._log is not None:
+            with suppress(OSError):
+                self._terminal.send_errors_to(self._log)
 
     def _look(self) -> None:
         session = self._session
@@ -145,8 +257,14 @@ class Display:
                 if event.kind.name == "TASK_FINISHED":
                     finished.append(event)
                 elif event.kind.name == "TASK_FAILED":
-                    self.screen.say(_failure(session, event), "red")
-        self.screen.update(session, finished)
+                    self._say(_failure(session, event), "red")
+        self._on_screens(lambda screen: screen.update(session, finished))
+
+
+def _opened(log: Path) -> TextIO:
+    """A log to be added to, for its owner's eyes only."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return open(descriptor, "w", encoding="utf-8", errors="replace")
 
 
 def _failure(session: Session, event: Event) -> str:
@@ -176,10 +294,12 @@ class Quiet:
         """There is nothing to be left in order."""
 
 
-def display(quiet: bool = False, as_json: bool = False) -> Display:
+def display(
+    quiet: bool = False, as_json: bool = False, detached: Callable[[str], None] | None = None
+) -> Display:
     """The display that suits where the command runs."""
-    if quiet:
-        return Display(Quiet())
+    if quiet or detached is not None:
+        return Display(Quiet(), detached)
     stream = sys.stderr if sys.stderr.isatty() or as_json else sys.stdout
     if stream.isatty():
         from rich.console import Console

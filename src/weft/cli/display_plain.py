@@ -28,11 +28,13 @@ class PlainScreen:
         self._shown = -PAUSE  # when the last line about progress was written
         self._begun = monotonic()
         self._replans = 0
+        self._counted: float = math.inf  # tasks that were done when the last line was written
         self._session: Session | None = None
 
     def begin(self, session: Session) -> None:
         """New plans of former sittings are no news."""
         self._replans = _taken(session)
+        self._counted = session.coordinator.n_done
 
     def say(self, message: str, style: str = "") -> None:
         """One line, at once."""
@@ -47,6 +49,10 @@ class PlainScreen:
             self._show(session, now)
 
     def close(self) -> None:
+        """The rest."""
+        self.rest()
+
+    def rest(self) -> None:
         """What has not been told yet."""
         if self._session is not None:
             self._show(self._session, monotonic() - self._begun)
@@ -60,8 +66,10 @@ class PlainScreen:
         lines = [(e.time, f"new plan: {e.reason}") for e in new]
         if len(new) > FEW:
             lines = [(new[-1].time, f"{len(new)} new plans, the last: {new[-1].reason}")]
+        # the run is ahead of what was heard of it here, or behind it where results were lost
+        done = int(min(self._counted, view.done - len(self._finished)))
+        self._counted = done + len(self._finished)
         if len(self._finished) <= FEW:
-            done = view.done - len(self._finished)
             lines += [
                 (event.time, f"{done + i}/{view.total} {_finished(session, event)}")
                 for i, event in enumerate(self._finished, 1)
@@ -79,6 +87,17 @@ class PlainScreen:
             self.say(clean(f"[{clock(time)}] {text}"))
         self._finished, self._shown = [], now
         self._replans += len(new)
+
+
+class LogScreen(PlainScreen):
+    """Lines in a file of its own."""
+
+    def close(self) -> None:
+        """The rest, and no more."""
+        try:
+            super().close()
+        finally:
+            self.stream.close()
 
 
 def _taken(session: Session) -> int:

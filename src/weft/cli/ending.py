@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,6 +16,7 @@ import typer
 from weft.cli.display import Display, display
 from weft.cli.money import against_budget, against_deadline, amounts
 from weft.cli.recovery import recovery_of
+from weft.cli.terminal import hearing_signals
 from weft.cli.wording import against, clean, command, many, near, took
 from weft.errors import WeftError, rounded_up
 from weft.quantities import amount
@@ -29,26 +32,33 @@ SHOWN = 10  # failures, and lines of each one's log
 
 
 def drive(
-    sit: Callable[[Display], Outcome], directory: Path, as_json: bool, quiet: bool
+    sit: Callable[[Display], Outcome],
+    directory: Path,
+    as_json: bool,
+    quiet: bool,
+    detached: Callable[[str], None] | None = None,
 ) -> NoReturn:
     """Have a run driven and shown; tell how it ended, and exit accordingly."""
-    shown = display(quiet, as_json)
-    try:
-        with shown:
-            outcome = sit(shown)
-    except KeyboardInterrupt:
-        if shown.id is not None:
-            print(f"stopped; `{command('resume', shown.id, directory)}` goes on", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    except WeftError:
-        if shown.id is not None:  # it had begun
-            again = command("resume", shown.id, directory)
-            print(f"the run ends here; once mended, `{again}` goes on", file=sys.stderr)
-        raise
-    if as_json:
-        print(json.dumps(outcome.to_dict(), indent=1, allow_nan=False))
-    else:
-        tell(outcome, shown, directory)
+    shown = display(quiet, as_json, detached)
+    shown.summary = lambda outcome: told(outcome, shown, directory)
+    with hearing_signals(shown.hung_up):
+        try:
+            with shown:
+                outcome = sit(shown)
+        except KeyboardInterrupt:
+            if shown.id is not None:
+                again = command("resume", shown.id, directory)
+                print(f"stopped; `{again}` goes on", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        except WeftError:
+            if shown.id is not None:  # it had begun
+                again = command("resume", shown.id, directory)
+                print(f"the run ends here; once mended, `{again}` goes on", file=sys.stderr)
+            raise
+        if as_json:
+            shown.conclude(json.dumps(outcome.to_dict(), indent=1, allow_nan=False))
+        else:
+            shown.conclude(told(outcome, shown, directory))
     raise typer.Exit(code_of(outcome))
 
 
@@ -57,6 +67,13 @@ def code_of(outcome: Outcome) -> int:
     if outcome.ok and not outcome.run.within_budget:
         return OVER_BUDGET
     return LATE if outcome.ok and not outcome.run.in_time else CODES[outcome.status]
+
+
+def told(outcome: Outcome, shown: Display, directory: Path) -> str:
+    """The summary."""
+    with redirect_stdout(io.StringIO()) as text:
+        tell(outcome, shown, directory)
+    return text.getvalue().rstrip("\n")
 
 
 def tell(outcome: Outcome, shown: Display, directory: Path) -> None:

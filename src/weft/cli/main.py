@@ -16,6 +16,7 @@ ABOUT = "Plan, run, simulate and compare workflows (DAGs of tasks) on the machin
 COMMANDS = (
     "run",
     "resume",
+    "attach",
     "runs",
     "machines",
     "report",

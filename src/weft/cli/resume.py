@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.money import Deadline
+from weft.cli.terminal import leave_terminal
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def resume(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, only messages and the summary.")
     ] = False,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Return once the run has begun; it goes on by itself."),
+    ] = False,
 ) -> None:
     """Go on with a run where it was.
 
@@ -63,6 +68,7 @@ def resume(
 
     Example: `weft resume last`, or `weft resume last --budget 60`
     """
+    begun = leave_terminal(directory, as_json) if detach else None
     from weft import live
     from weft.cli.ending import drive
     from weft.journal.places import RunHome
@@ -76,7 +82,7 @@ def resume(
             budget=budget, over_budget=over_budget, deadline=deadline,
         )  # fmt: skip
 
-    drive(sit, directory, as_json, quiet)
+    drive(sit, directory, as_json, quiet, begun)
 
 
 def _from_source(home: RunHome) -> Workflow | None:

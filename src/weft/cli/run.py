@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.money import OWN_RESERVE, Budget, Deadline, OverBudget, OwnReserve
+from weft.cli.terminal import leave_terminal
 
 if TYPE_CHECKING:
     from weft.cli.display import Display
@@ -84,14 +85,19 @@ def run(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, only messages and the summary.")
     ] = False,
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Return once the run has begun; it goes on by itself."),
+    ] = False,
 ) -> None:
     """Run the commands of a workflow on this machine or on a Dask cluster.
 
     Each task runs in a directory of its own with its inputs; its outputs appear in `--dir` when it
-    has succeeded. Ctrl-C once finishes what runs and stops, twice stops at once; either way, and
-    after a crash, `weft resume last` goes on. The exit code is 0 if all is done, 1 if tasks
-    failed, 130 if it was stopped, 2 if it could not begin or go on; 3 if all is done but cost more
-    than the budget, 4 if it was done after the deadline.
+    has succeeded. Ctrl-C or SIGTERM once finishes what runs and stops, twice stops at once; either
+    way, and after a crash, `weft resume last` goes on. If the terminal is closed, the run goes on
+    without, as with `--detach`; `weft attach` shows it. The exit code is 0 if all is done, 1 if
+    tasks failed, 130 if it was stopped, 2 if it could not begin or go on; 3 if all is done but cost
+    more than the budget, 4 if it was done after the deadline.
 
     With a budget nothing begins that cannot be paid, and plans keep to what is left. If slow
     machines make that impossible, the run says so at once, and is finished the cheapest way; with
@@ -105,6 +111,7 @@ def run(
 
     Example: `weft run pipeline.yaml --price 0.02 --price 'fast*=0.05' --budget 40`
     """
+    begun = leave_terminal(directory, as_json) if detach else None
     from weft import api, live
     from weft.cli.ending import drive
     from weft.executors.paths import check_paths
@@ -135,4 +142,4 @@ def run(
     def sit(shown: Display) -> Outcome:
         return live.start(wf, options, source=str(workflow.absolute()), listener=shown)
 
-    drive(sit, directory, as_json, quiet)
+    drive(sit, directory, as_json, quiet, begun)

@@ -47,6 +47,11 @@ class RunHome:
         return self.path / "lock"
 
     @property
+    def log(self) -> Path:
+        """What the command line told of the run, in lines."""
+        return self.path / "run.log"
+
+    @property
     def attempts(self) -> Path:
         """A scratch directory per attempt."""
         return self.path / "attempts"

@@ -1,4 +1,4 @@
-"""Ctrl-C: once finishes what runs and stops, twice stops now; a run can be gone on with."""
+"""Ctrl-C or SIGTERM: once finishes what runs and stops, twice stops now; either can be resumed."""
 
 from __future__ import annotations
 
@@ -24,21 +24,19 @@ def listening(session: Session) -> Iterator[None]:
         yield
         return
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         if session.stopping:
             raise StopNow
         session.stop()
         running = int((session.coordinator.board.running >= 0).sum())
+        again = "Ctrl-C again" if number == signal.SIGINT else "a second SIGTERM"
         session.listener.said(
-            f"stopping: what runs ({running}) is finished first; Ctrl-C again stops now"
+            f"stopping: what runs ({running}) is finished first; {again} stops now"
         )
 
-    def terminate(number: int, frame: FrameType | None) -> None:
-        raise StopNow
-
-    before = signal.signal(signal.SIGINT, interrupt), signal.signal(signal.SIGTERM, terminate)
+    before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGTERM, before[1])
+        for number, handler in before:
+            signal.signal(number, handler)

@@ -1,0 +1,235 @@
+"""Runs and terminals: closed ones, runs that begin without, looks at runs, and SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import weft as library
+from weft.cli.terminal import hearing_signals
+from weft.journal.lock import driver, is_driven
+from weft.journal.places import RunHome, runs
+from weft.live.session import Session, Silent
+
+from .commands import MAIN, refuse, weft
+from .journals import forks, write_run
+from .live_runs import LONG, Gate, chain, started, write_workflow
+
+ON = ("--on", "local:1", "--no-history")
+# the process is the leader of its session, as in `ssh -t host weft run`, and the terminal its own
+OWN_TERMINAL = "import fcntl, signal, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+IGNORING = OWN_TERMINAL + "signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("TERM", "xterm")
+    return tmp_path
+
+
+@pytest.fixture
+def gate(folder: Path) -> Iterator[Gate]:
+    made = Gate(folder)
+    yield made
+    made.close()
+
+
+@contextmanager
+def on_terminal(
+    before: str, *arguments: str, cwd: Path
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The command on a terminal of its own, and the other end of that."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", before + MAIN, *arguments],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+        cwd=cwd,
+    )
+    os.close(its)
+    with process:
+        try:
+            yield process, ours
+        finally:
+            process.kill()
+
+
+def the_home(folder: Path) -> RunHome:
+    (home,) = runs(folder)
+    return home
+
+
+def left_behind(home: RunHome) -> list[str]:
+    """Processes of a run that live."""
+    mark, found = f"WEFT_RUN={home.path}".encode(), []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(name)
+        except OSError:  # gone, or another user's
+            continue
+    return found
+
+
+@pytest.mark.parametrize("before", [OWN_TERMINAL, IGNORING], ids=["hears it", "ignores it"])
+def test_a_closed_terminal_does_not_end_the_run(folder: Path, gate: Gate, before: str) -> None:
+    write_workflow(folder, chain(folder, gate))
+    with on_terminal(before, "run", "wf.yaml", *ON, cwd=folder) as (process, terminal):
+        gate.wait()
+        os.close(terminal)
+        gate.open()
+        assert process.wait(LONG) == 0
+    assert (folder / "c.txt").read_text() == "1\n1\n1\n1\n"
+    home = the_home(folder)
+    lines = home.log.read_text().splitlines()
+    assert lines[0].startswith("planning blind")
+    assert lines[1].startswith(f"run {home.id}: 3 tasks on 1 processor")
+    for number, task in enumerate("abc", 1):
+        assert sum(f" {number}/3 {task} done on local" in line for line in lines) == 1
+    assert lines[-3].startswith(f"run {home.id} finished: 3 of 3 tasks done in ")
+    assert lines[-1] == f"more about it: weft report {home.id}"
+    assert "\x1b" not in home.log.read_text()
+    assert not left_behind(home)
+    assert not is_driven(home)
+
+
+def test_what_is_ignored_stays_so() -> None:
+    def hung_up() -> None:
+        raise AssertionError
+
+    before = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with hearing_signals(hung_up):
+            signal.raise_signal(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before[0])
+    assert signal.getsignal(signal.SIGTERM) is before[1]
+
+
+def test_the_library_leaves_hangups_alone(folder: Path) -> None:
+    found = []
+
+    class Looks(Silent):
+        def began(self, session: Session) -> None:
+            found.append((signal.getsignal(signal.SIGHUP), signal.getsignal(signal.SIGTERM)))
+
+    write_workflow(folder, {"a": {"run": "true"}})
+    before = signal.getsignal(signal.SIGHUP), signal.getsignal(signal.SIGTERM)
+    assert library.run(folder / "wf.yaml", dir=folder, use_history=False, listener=Looks()).ok
+    assert [hangup for hangup, _ in found] == [before[0]]
+    assert signal.getsignal(signal.SIGTERM) is before[1]
+    assert not the_home(folder).log.exists()
+
+
+def test_terminated_in_good_order_and_resumed_without_a_terminal(folder: Path, gate: Gate) -> None:
+    write_workflow(folder, chain(folder, gate))
+    with started("run", "wf.yaml", *ON, cwd=folder) as command:
+        gate.wait()
+        command.process.terminate()
+        command.wait_for("stopping: what runs (1) is finished first; a second SIGTERM stops now")
+        gate.open()
+        code, printed = command.end()
+    assert code == 130
+    assert "stopped: 2 of 3 tasks done" in printed
+    assert (folder / "b.txt").exists()
+    begun = weft("resume", "last", "--detach", cwd=folder)
+    assert begun.returncode == 0, begun.stderr
+    ended = weft("attach", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    assert "finished: 3 of 3 tasks done" in ended.stdout
+
+
+def test_a_run_without_a_terminal_is_looked_at(folder: Path, gate: Gate) -> None:
+    write_workflow(folder, chain(folder, gate))
+    begun = weft("run", "wf.yaml", *ON, "--detach", cwd=folder)
+    assert begun.returncode == 0, begun.stderr
+    gate.wait()
+    home = the_home(folder)
+    found = driver(home)
+    assert found is not None
+    assert begun.stdout.splitlines() == [
+        f"run {home.id} goes on without a terminal, driven by process {found[0]}",
+        f"look at it: weft attach {home.id}",
+        f"stop it: kill {found[0]}",
+    ]
+    assert os.getsid(found[0]) == found[0] != os.getsid(0)
+    with started("attach", cwd=folder) as look:
+        assert look.process.stdout is not None
+        assert look.process.stdout.readline().startswith("planning blind")
+        assert look.process.stdout.readline().startswith(f"run {home.id}: 3 tasks")
+        look.interrupt()
+        code, printed = look.end()
+        assert code == 130
+        assert printed.splitlines()[-1] == (
+            f"run {home.id} goes on: `weft attach {home.id}` looks again; "
+            f"`kill {found[0]}` stops it"
+        )
+    assert "is making 'a.txt' and 2 more" in refuse("run", "wf.yaml", *ON, "--detach", cwd=folder)
+    with started("attach", home.id[:8], cwd=folder) as look:
+        assert look.process.stdout is not None
+        first = look.process.stdout.readline()
+        gate.open()
+        printed = first + look.process.stdout.read()
+        code, _ = look.end()
+    assert (code, look.said) == (0, [])
+    assert printed.splitlines()[-3].startswith(f"run {home.id} finished: 3 of 3 tasks done in ")
+    assert printed == home.log.read_text()
+    assert not left_behind(home)
+
+
+def test_a_look_on_a_terminal_has_the_picture(folder: Path, gate: Gate) -> None:
+    write_workflow(folder, chain(folder, gate))
+    with started("run", "wf.yaml", *ON, cwd=folder) as command:
+        gate.wait()
+        with on_terminal(OWN_TERMINAL, "attach", cwd=folder) as (look, terminal):
+            seen = b""
+            while b"1 running" not in seen:
+                seen += os.read(terminal, 1 << 16)
+            gate.open()
+            with suppress(OSError):  # which says that nobody has it open any more
+                while True:
+                    seen += os.read(terminal, 1 << 16)
+            os.close(terminal)
+            assert look.wait(LONG) == 0
+        assert command.end()[0] == 0
+    assert b"finished: 3 of 3 tasks done" in seen
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
+
+
+@pytest.mark.parametrize(
+    ("ended", "code", "said"),
+    [
+        ("finished", 0, "finished: 6 of 6 tasks done"),
+        ("failed", 1, "failed: "),
+        (None, 2, "has died: `weft resume "),
+    ],
+)
+def test_a_look_at_a_run_that_is_over(
+    folder: Path, ended: str | None, code: int, said: str
+) -> None:
+    home = write_run(folder, forks(4), ended=ended)
+    done = weft("attach", cwd=folder)
+    assert done.returncode == code
+    assert done.stdout.startswith(f"run {home.id} is over\n")
+    assert said in done.stdout + done.stderr
+
+
+def test_what_cannot_begin_says_so(folder: Path) -> None:
+    assert "nothing.yaml: cannot read it" in refuse("run", "nothing.yaml", "--detach", cwd=folder)
+    assert refuse("run", "wf.yaml", "--detach", "--json", cwd=folder).startswith("--json with ")
+    assert "there is no run 'last'" in refuse("attach", cwd=folder)
+    assert not (folder / ".weft").exists()
