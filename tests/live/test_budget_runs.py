@@ -133,7 +133,8 @@ def test_stopped_and_gone_on_with(data: Path) -> None:
     assert len(again.run.attempts.task) == 1
     assert WILL_NOT_DO in again.warnings[0]
     replayed(again)
-    less = (21.3 + stopped.needed) / 2
+    assert stopped.money is not None
+    less = (21.3 + stopped.money.projected) / 2
     too_little = go(work, data, resume=stopped.id, budget=less)
     assert (too_little.status, too_little.run.budget) == ("stopped", less)
     assert WILL_NOT_DO in too_little.warnings[0]

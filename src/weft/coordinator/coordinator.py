@@ -21,6 +21,7 @@ from weft.coordinator.boards import (
 from weft.coordinator.check_board import check_board
 from weft.coordinator.commands import taken_off
 from weft.coordinator.deadline import TOO_LATE, Deadline
+from weft.coordinator.experience import experience_of
 from weft.coordinator.legality import IllegalEventError, check_event
 from weft.coordinator.limit import (
     ceilings,
@@ -147,9 +148,15 @@ class Coordinator:
             situation = read_situation(self.board, self.workflow, self.platform, self.estimates)
             if self.platform.price.any() or self.platform.link_price.any():
                 usage = usage_of(self.board, self.workflow, self.platform)
-                situation = self.purse.in_view_of(replace(situation, usage=usage))
+                situation = self.purse.in_view_of(replace(situation, usage=usage), self.prudence())
             self._situation = situation
         return self._situation
+
+    def prudence(self) -> float:
+        """How many times as long as expected what is left may take, where that is reckoned with."""
+        if not (self.purse.kept and self.purse.learns):
+            return 1.0
+        return experience_of(self.board).prudent(float(np.count_nonzero(waiting(self.board))))
 
     def money(self) -> Money:
         """Spent by now, committed to what runs, and planned, as the plan is expected to go on.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.coordinator.experience import still_expected
 from weft.errors import InputError
 from weft.kernels import board as b
 from weft.kernels.board import Board
 from weft.model import Money, Platform, Schedule, Situation, Usage, Workflow, affordable, forecast
 from weft.model.money import ROUNDING
 from weft.projection import project
+
+if TYPE_CHECKING:
+    from weft.coordinator.coordinator import Coordinator
 
 OVER_BUDGET = "the plan costs more than the budget"
 ENOUGH_AGAIN = "the money will do again"
@@ -32,6 +37,7 @@ class Purse:
         over_budget: str = CONTINUE,
         reserve: float = 0.0,
         timeout: float | None = None,
+        learns: bool = False,
     ) -> None:
         if not budget >= 0:
             raise InputError(f"the budget must be a number from 0 on, not {budget:g}")
@@ -39,6 +45,7 @@ class Purse:
             raise InputError(f"the reserve must be a share from 0 to below 1, not {reserve:g}")
         self.budget, self.reserve = budget, reserve
         self.timeout = timeout  # of tasks that say nothing themselves
+        self.learns = learns  # plans reckon with what the run has taught of its tasks, too
         self.set_over_budget(over_budget)
         self.over_at = float("nan")  # when it was first known that the budget will not do
         self.needed = float("nan")  # the least that it was expected to cost, the last time
@@ -62,16 +69,19 @@ class Purse:
         """Whether there is a budget to keep."""
         return self.budget < np.inf
 
-    def in_view_of(self, situation: Situation) -> Situation:
-        """The situation with the money that a plan may cost, all in all."""
-        if not self.kept or self.reserve == 0:
+    def in_view_of(self, situation: Situation, ratio: float = 1.0) -> Situation:
+        """The situation with the money that a plan may cost, all in all.
+
+        If tasks take so many times as long as expected, plans may cost so much less.
+        """
+        if not self.kept or (self.reserve == 0 and ratio == 1):
             return replace(situation, budget=self.budget)
         attempts, now = situation.attempts, situation.now
         runs = np.isnan(attempts.finish)
         ends, begun = situation.expected_finish()[runs], np.full(int(runs.sum()), now)
         sunk = situation.used.and_then(attempts.processor[runs], begun, ends)
         left = max(0.0, self.budget - sunk.cost(situation.platform))
-        return replace(situation, budget=self.budget - self.reserve * left)
+        return replace(situation, budget=self.budget - left + (1 - self.reserve) * left / ratio)
 
     def affords(self, plan: Schedule, situation: Situation) -> bool:
         """Whether a plan of this situation is within the budget."""
@@ -135,6 +145,26 @@ def money_of(plan: Schedule | None, situation: Situation) -> Money:
     committed = situation.used.and_then(attempts.processor[runs], begun, ends).cost(platform)
     spent = situation.used.cost(platform)
     return Money(spent, committed - spent, float("nan"))
+
+
+def advised(coordinator: Coordinator) -> float:
+    """A budget that is enough for all of it, in nine of ten cases, as the run has gone so far.
+
+    What is left may take as much longer than expected as what was seen; and a task that was cut off
+    while it was overdue takes longer than that.
+    """
+    purse, board, money = coordinator.purse, coordinator.board, coordinator.money()
+    left = float(np.fmax(purse.needed, money.projected)) - money.spent
+    if not purse.learns:
+        return money.spent + left
+    waits, place = board.status == b.WAITING, np.zeros(board.n_tasks, dtype=np.intp)
+    if coordinator.plan is not None:
+        place = coordinator.plan.processor.astype(np.intp)
+    price = coordinator.platform.price[place]
+    cost = board.estimate[np.arange(board.n_tasks) * board.n_processors + place] * price
+    ratio = coordinator.prudence()
+    more = np.maximum(0.0, still_expected(board) * price - ratio * cost)[waits].sum()
+    return money.spent + (left * ratio + float(more)) / (1 - purse.reserve) * (1 + ROUNDING)
 
 
 def usage_of(board: Board, workflow: Workflow, platform: Platform) -> Usage:

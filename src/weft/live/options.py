@@ -64,7 +64,7 @@ class Options:
                 raise InputError("`reserve` and `over budget` say how to keep a budget: give one")
             return Purse()
         check_budget(self.budget)
-        return Purse(self.budget, self.over_budget, self.reserve, self.timeout)
+        return Purse(self.budget, self.over_budget, self.reserve, self.timeout, learns=True)
 
     def to_dict(self) -> dict[str, Any]:
         """What the journal keeps."""

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from weft import registry
 from weft.coordinator import Coordinator, Purse
+from weft.coordinator.purse import advised
 from weft.errors import InputError, rounded_up
 from weft.live.options import check_budget
 from weft.live.prices import costs_money
@@ -57,10 +56,9 @@ class Spending:
 
     def needed(self) -> float | None:
         """What all of it would cost, if the run was stopped for its budget."""
-        purse = self._coordinator.purse
-        if not purse.holds or self.money is None:
+        if not self._coordinator.purse.holds or self.money is None:
             return None
-        return float(np.fmax(purse.needed, self.money.projected))  # what runs may go on and on
+        return advised(self._coordinator)
 
     def _overrun(self) -> tuple[float, float] | None:
         """When it was known that the budget will not do, and what is needed."""
