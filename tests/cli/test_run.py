@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,63 @@ def test_a_failure_is_told_with_its_log(folder: Path) -> None:
         f"go on with it: weft resume {run}",
     ]
     assert sum(line.startswith("failed: b: ") for line in said.splitlines()) == 1
+
+
+def test_a_command_that_fails_is_shown_with_what_it_does_not_list(folder: Path) -> None:
+    for name in ("table.csv", "other.csv"):
+        (folder / name).write_text("1\n")
+    command = "wc -l < table.csv > n.txt\ntest $(cat n.txt) = 2\necho never > n.txt\n"
+    write_workflow(folder, {"use": {"run": command, "outputs": ["n.txt"]}})
+    shown = [
+        "  command: wc -l < table.csv > n.txt",
+        "           test $(cat n.txt) = 2",
+        "           echo never > n.txt",
+        "  it names table.csv, which is in the data directory but not among its inputs: list it "
+        "under inputs",
+    ]
+    printed, _ = failed("run", "wf.yaml", *ON, cwd=folder)
+    assert "\n".join(shown) in printed
+    # as it was then, not as it is now
+    (folder / "table.csv").unlink()
+    told = weft("report", "last", "--html", "page.html", cwd=folder).stdout
+    page = (folder / "page.html").read_text()
+    for line in shown:
+        assert line[2:] in told
+        assert escape(line[2:]) in page
+    (failure,) = json.loads(weft("report", "last", "--json", cwd=folder).stdout)["failures"]
+    assert (failure["command"], failure["unlisted"]) == (command, ["table.csv"])
+
+
+def test_what_would_read_an_old_file_is_refused_before_it_begins(folder: Path) -> None:
+    (folder / "table.csv").write_text("last week's\n")
+    make = {"run": "echo new > table.csv", "outputs": ["table.csv"], "cost": 1}
+    use = {"run": "cat table.csv > out.txt", "outputs": ["out.txt"], "cost": 1}
+    write_workflow(folder, {"make": make, "use": use})
+    (folder / "cluster.yaml").write_text("processors: {p: {}}")
+    for command in (("run", "wf.yaml"), ("plan", "wf.yaml", "-p", "cluster.yaml")):
+        said = refuse(*command, cwd=folder)
+        assert "wf.yaml: use names table.csv, which make makes: list it under inputs" in said
+    assert not (folder / ".weft").exists()
+    write_workflow(folder, {"make": make, "use": {**use, "inputs": ["table.csv"]}})
+    assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0
+    assert (folder / "out.txt").read_text() == "new\n"
+
+
+def test_the_shell_of_a_workflow_and_of_a_task(folder: Path) -> None:
+    content = """
+shell: python3 -c
+tasks:
+  a: {run: "open('a.txt', 'w').write('a')", outputs: [a.txt]}
+  b: {run: "false; cat a.txt > b.txt", shell: sh, inputs: [a.txt], outputs: [b.txt]}
+"""
+    (folder / "wf.yaml").write_text(content)
+    assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0
+    assert (folder / "b.txt").read_text() == "a"
+    shutil.rmtree(folder / ".weft")
+    (folder / "wf.yaml").write_text(content.replace("shell: sh,", "shell: nosh -x,"))
+    said = refuse("run", "wf.yaml", cwd=folder)
+    assert "b cannot be run: its shell 'nosh' is not on this machine" in said
+    assert not (folder / ".weft").exists()
 
 
 def test_keep_going_does_what_does_not_depend_on_it(folder: Path) -> None:

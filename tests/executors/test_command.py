@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from executors.waiting import LIMIT, ended, pipe_of_life
-from weft.executors.command import CommandJob, CommandOutcome, run_command
+from weft.executors.command import CommandJob, CommandOutcome, run_command, unlisted, usual_shell
 from weft.executors.desk import Desk
 from weft.executors.logs import tail_of
 from weft.executors.processes import Stop, kill_left_behind, wait_readable
-from weft.executors.scratch import done_line, named_files, note_done, read_done, read_marker
+from weft.executors.scratch import done_line, note_done, read_done, read_marker
+from weft.model.shell import named_files
 
 
 @pytest.fixture
@@ -118,6 +120,90 @@ def test_at_a_desk_what_is_left_empty_is_used_again(job: CommandJob) -> None:
     desk.close()
     assert os.listdir(os.path.dirname(job.scratch)) == ["7.notes"]
     assert set(os.listdir("/proc/self/fd")) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("false | gzip > a", 1),
+        ("false; echo > a", 1),
+        ("echo x > /dev/full; echo > a", 1),
+        ("echo x | tee /dev/full > a; echo > a", 1),
+        ("echo > a; rm $NEVER_SET/x", 1),
+        ("set -x\n\n# a line that fails in the middle\ncat none\necho > a", 1),
+        ("yes | head -n 1 > a", 141),
+        ("yes | head -n 1 > a || true", 0),
+        ("set +e\nfalse\necho > a", 0),
+        ("grep -q x /dev/null || true\ncat <<END |\n$HOME\nEND\n  sort > a", 0),
+        ("for x in 1 2; do\n  test $x = 1 && echo $x >> a || echo no\ndone", 0),
+    ],
+)
+def test_the_first_error_ends_a_command(job: CommandJob, command: str, code: int) -> None:
+    outcome = run(job, command, "a")
+    assert outcome.exit == code
+    assert (outcome.problem is None) == (code == 0)
+    assert os.path.exists(os.path.join(job.dir, "a")) == (code == 0)
+
+
+def test_without_bash_it_is_sh(job: CommandJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual_shell.cache_clear()
+    monkeypatch.setattr("weft.executors.command.shutil.which", lambda _: None)
+    try:
+        assert usual_shell()[0] == "/bin/sh"
+        assert run(job, "false; true").exit == 1
+        assert run(job, "echo $NEVER_SET").exit == 2 or os.path.realpath("/bin/sh") != "/bin/dash"
+        assert run(job, "echo > a", "a").problem is None
+    finally:
+        usual_shell.cache_clear()
+
+
+def test_another_shell_is_given_the_command_as_it_is(job: CommandJob) -> None:
+    write(job, "wrap", '#!/bin/sh\necho "$# $1 $2" > a\n').chmod(0o700)
+    for shell, command, said in (
+        ("sh", "false; echo x$NEVER_SET > a", "x\n"),
+        ("bash -o noclobber", "echo 1 > a; (echo 2 > a) || echo $- >> a", None),
+        (sys.executable, "print('it works', file=open('a', 'w'))", "it works\n"),
+        (f"{sys.executable} -I -c", "open('a', 'w').write('x')", "x"),
+        ("./wrap one", "two $three", "2 one two $three\n"),
+    ):
+        outcome = run(job, command, "a", shell=shell)
+        assert outcome.problem is None, shell
+        assert said is None or read(job, "a") == said
+
+
+def test_a_shell_that_is_not_there_is_told(job: CommandJob) -> None:
+    for shell in ("no-such-shell -x", "./wrap"):
+        outcome = run(job, "true", shell=shell)
+        assert outcome.problem == f"its shell {shell.split()[0]!r} is not on this machine"
+        assert nothing_left(job)
+
+
+def test_what_a_pattern_matches_is_there(job: CommandJob) -> None:
+    for name in ("data/1.csv", "data/2.csv", "data/.3.csv", "data/old.csv"):
+        write(job, name, f"{name}\n")
+    for name in ("my dir/x.csv", "y.txt"):
+        write(job, name, f"{name}\n")
+    write(job, "data/x", "x\n")
+    command = "cat data/x data/*.csv 'my dir'/?.csv *.txt > out.txt"
+    changes = {"inputs": ("data/x",), "ignores": ("data/old.csv",)}
+    assert run(job, command, "out.txt", **changes).problem is None
+    there = ["x", "data/1.csv", "data/2.csv", "my dir/x.csv", "y.txt"]
+    assert read(job, "out.txt").splitlines() == there
+    # its own output of an earlier time is not among them, nor is what is only quoted
+    assert run(job, "ls *.txt; ls; echo > out.txt", "out.txt").problem is None
+    assert Path(job.log + ".out").read_text() == "y.txt\ny.txt\n"
+    assert run(job, "ls '*'").exit == 2
+    assert run(job, "touch z; ls *", ignores=("*",)).problem is None
+    assert Path(job.log + ".out").read_text() == "z\n"
+    assert nothing_left(job)
+
+
+def test_files_that_were_not_listed_are_found(job: CommandJob) -> None:
+    for name in ("a.csv", "b.csv", "c.csv", "lib/tool.py", "old"):
+        write(job, name, "")
+    command = "python3 lib/tool.py ?.csv lib none > old"
+    named = replace(job, command=command, inputs=("a.csv",), outputs=("old",), ignores=("c.csv",))
+    assert unlisted(named) == ["b.csv", "lib/tool.py"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How often a task is tried again and how long it may take, in workflow files."""
+"""How a task is run, in workflow files: its shell, its tries and its time, what it ignores."""
 
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,32 @@ def test_the_limits_of_a_task_are_read_and_written() -> None:
     assert workflow_to_dict(workflow) == {"tasks": tasks}
 
 
+def test_shells_and_what_is_ignored_are_read_and_written(tmp_path: Path) -> None:
+    tasks = {
+        "a": {"run": "true", "shell": "zsh -e"},
+        "b": {"run": "true", "ignores": ["x", "*.csv"]},
+        "c": {"cost": 1},
+    }
+    plain = workflow_from_dict({"tasks": tasks})
+    assert plain.spec(0) == TaskSpec(run="true", shell="zsh -e")
+    assert plain.spec(1) == TaskSpec(run="true", ignores=("x", "*.csv"))
+    assert workflow_to_dict(plain) == {"tasks": tasks}
+    whole = workflow_from_dict({"shell": "perl -e", "tasks": tasks})
+    assert [whole.spec(task).shell for task in range(3)] == ["zsh -e", "perl -e", None]
+    same: dict[str, Any] = {"shell": "sh", "tasks": {"a": {"run": "true"}, "b": {"run": "false"}}}
+    for content in ({"shell": "perl -e", "tasks": tasks}, same):
+        workflow = workflow_from_dict(content)
+        for ending in ("yaml", "json"):
+            save(workflow, tmp_path / f"w.{ending}")
+            assert load(tmp_path / f"w.{ending}").specs == workflow.specs
+    assert workflow_to_dict(workflow_from_dict(same)) == same
+
+
+def test_a_wrong_shell_of_the_workflow_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"^shell: '' is no shell"):
+        workflow_from_dict({"shell": "", "tasks": {"a": {"run": "true"}}})
+
+
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
@@ -44,6 +70,11 @@ def test_the_limits_of_a_task_are_read_and_written() -> None:
         ("timeout", "30s", "expected a number, not '30s'"),
         ("timeout", None, "expected a number, not null"),
         ("timeout", float("nan"), "finite"),
+        ("shell", "", "is no shell"),
+        ("shell", ["bash", "-c"], "expected a string"),
+        ("shell", "bash '", "no closing quotation"),
+        ("ignores", "x", "expected a list"),
+        ("ignores", ["x", "x"], "listed twice"),
         ("retry", 2, "unknown field 'retry' (did you mean 'retries'?)"),
     ],
 )
@@ -63,6 +94,12 @@ def test_what_is_written_is_read_back(retries: int | None, timeout: float | None
     spec = TaskSpec(None, "true", retries, timeout)
     workflow = Workflow.from_items("w", ["a"], [1.0], [], specs={0: spec})
     assert workflow_from_dict(workflow_to_dict(workflow)).spec(0) == spec
+
+
+@pytest.mark.parametrize("field", ["inputs", "outputs"])
+def test_what_is_ignored_is_not_listed(field: str) -> None:
+    with pytest.raises(InputError, match=f"'x' is listed under {field}, too"):
+        workflow_from_dict({"tasks": {"a": {"run": "true", field: ["x"], "ignores": ["x"]}}})
 
 
 @pytest.mark.parametrize("ending", ["yaml", "json"])

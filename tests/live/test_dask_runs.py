@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import weft
+from weft.errors import InputError
 from weft.live import Outcome, Session
 from weft.live.session import Silent
 from weft.model.check_run import check_run
@@ -135,6 +136,37 @@ def test_what_dask_cannot_do_is_said(cluster: Cluster, data: Path) -> None:
     outcome = weft.run(flow, dask(cluster), dir=data)
     assert any("time-outs of functions" in warning for warning in outcome.warnings)
     assert outcome.ok
+
+
+def test_commands_are_strict_there_too(cluster: Cluster, data: Path) -> None:
+    (data / "tool.sh").write_text("echo 1")
+    tasks = {
+        "pipe": {"run": "false | cat > a", "outputs": ["a"]},
+        "other": {"run": "false; echo 1 > b", "outputs": ["b"], "shell": "sh"},
+        "named": {"run": "sh tool.sh > c", "outputs": ["c"]},
+        "shell": {"run": "true", "shell": "nosh"},
+    }
+    outcome = weft.run({"tasks": tasks}, dask(cluster), dir=data, keep_going=True)
+    assert outcome.not_done == ("pipe", "named", "shell")
+    assert [f.reason for f in outcome.failures if f.task != "named"] == [
+        "it exited with code 1",
+        "its shell 'nosh' is not on this machine",
+    ]
+    # only inputs travel; what is named besides is told
+    assert [f.unlisted for f in outcome.failures] == [(), ("tool.sh",), ()]
+
+
+def test_what_a_pattern_matches_here_must_travel(cluster: Cluster, data: Path) -> None:
+    for k in (1, 2):
+        (data / f"{k}.csv").write_text(f"{k}\n")
+    use: dict[str, Any] = {"run": "for f in *.csv; do cat $f; done > all", "outputs": ["all"]}
+    with pytest.raises(InputError, match=r"use names \*.csv, and so 1.csv, which does not travel"):
+        weft.run({"tasks": {"use": use}}, dask(cluster), dir=data)
+    assert not (data / ".weft").exists()
+    listed = {"tasks": {"use": {**use, "inputs": ["1.csv", "2.csv"]}}}
+    for work, shared in ((listed, False), ({"tasks": {"use": use}}, True)):
+        assert weft.run(work, dask(cluster), dir=data, shared=shared).ok
+        assert (data / "all").read_text() == "1\n2\n"
 
 
 def test_two_runs_at_once(cluster: Cluster, data: Path) -> None:

@@ -19,8 +19,9 @@ FILES: dict[str, Any] = {
     "name": "files",
     "tasks": {
         "a": {"run": "cp in x", "inputs": ["in"], "outputs": ["x"], "retries": 2},
-        "b": {"run": "cp x y", "inputs": ["x"], "outputs": ["y"], "timeout": 3.5},
+        "b": {"run": "cp x y", "inputs": ["x"], "outputs": ["y"], "timeout": 3.5, "shell": "sh"},
         "c": {"cost": {"p": 2, "q": 3}, "inputs": ["x"], "category": "third"},
+        "d": {"run": "ls y *", "ignores": ["y", "*"]},
     },
     "edges": [["a", "c", 4]],
 }
@@ -71,7 +72,9 @@ def test_what_has_changed_is_said() -> None:
     check_same(old, weft.load(FILES), "r")
     cases: list[tuple[Workflow, str]] = [
         (changed(b={"run": "cp -r x y", "inputs": ["x"], "outputs": ["y"]}), "changed: b"),
-        (changed(d={"run": "true"}), "new: d"),
+        (changed(b={**FILES["tasks"]["b"], "shell": "bash"}), "changed: b"),
+        (changed(d={"run": "ls y *", "ignores": ["y", "x", "*"]}), "changed: d"),
+        (changed(e={"run": "true"}), "new: e"),
         (changed(b=None), "gone: b"),
         (weft.load({**FILES, "edges": [["a", "c", 5]]}), "edges, files, order or name"),
     ]

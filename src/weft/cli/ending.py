@@ -17,7 +17,7 @@ from weft.cli.display import Display, display
 from weft.cli.money import against_budget, against_deadline, amounts
 from weft.cli.recovery import recovery_of
 from weft.cli.terminal import hearing_signals
-from weft.cli.wording import against, clean, command, many, near, took
+from weft.cli.wording import about_command, against, clean, command, many, near, took
 from weft.errors import WeftError, rounded_up
 from weft.quantities import amount
 
@@ -140,6 +140,8 @@ def _failure(failure: Failure, home: Path) -> None:
         print(f"  log: {near(home / failure.log)}")
     for line in failure.tail.splitlines()[-SHOWN:]:
         print(clean(f"  | {line}"))
+    for line in about_command(failure.command, failure.unlisted):
+        print(clean(f"  {line}"))
 
 
 def _waiting(outcome: Outcome) -> None:

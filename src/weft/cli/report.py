@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.plan import check_suffix
-from weft.cli.wording import clean
+from weft.cli.wording import about_command, clean
 from weft.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,9 +89,13 @@ def show(told: Report) -> None:
         console.print(_table(sheet))
         if sheet.note:
             console.print(Text(sheet.note, style="dim"))
-    for failure in [f for f in told.failures if f.final and f.tail][:TAILS]:
-        console.print(Text(f"\nlast words of {clean(failure.task)}", style="bold"))
-        console.print(Text(clean(failure.tail)))
+    for failure in [f for f in told.failures if f.final][:TAILS]:
+        if lines := about_command(failure.command, failure.unlisted):
+            console.print(Text(f"\n{clean(failure.task)}", style="bold"))
+            console.print(Text(clean("\n".join(lines))))
+        if failure.tail:
+            console.print(Text(f"\nlast words of {clean(failure.task)}", style="bold"))
+            console.print(Text(clean(failure.tail)))
 
 
 def _table(sheet: Sheet) -> Table:

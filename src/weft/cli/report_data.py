@@ -32,6 +32,8 @@ class FailedTry:
     log: str | None
     tail: str
     final: bool  # the task was given up then
+    command: str | None = None
+    unlisted: tuple[str, ...] = ()  # files of the data directory that it names, but does not list
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,8 @@ def _failures(replayed: Replayed, run: Run) -> tuple[FailedTry, ...]:
                 log=None if log is None else str(log),
                 tail=str(detail.get("tail") or ""),
                 final=task in given_up and last[task] == event.which,
+                command=run.workflow.spec(task).run,
+                unlisted=tuple(map(str, detail.get("unlisted") or ())),
             )
         )
     return tuple(result)

@@ -11,7 +11,7 @@ from weft.charts.page import page as chart_page
 from weft.charts.run_build import run_chart_of
 from weft.cli.report_data import Report
 from weft.cli.report_tables import Sheet, facts_of, sheets_of
-from weft.cli.wording import against, clean, many, took
+from weft.cli.wording import about_command, against, clean, many, took
 from weft.files import write_text
 from weft.quantities import amount
 
@@ -137,13 +137,14 @@ def _bar(share: str) -> str:
 
 
 def _tails(report: Report) -> str:
-    """The last words of tasks that were given up."""
-    failures = [f for f in report.failures if f.final and f.tail][:TAILS]
+    """The commands and the last words of tasks that were given up."""
+    failures = [f for f in report.failures if f.final and (f.command or f.tail)][:TAILS]
     if not failures:
         return ""
+    told = ((f, "\n".join([*about_command(f.command, f.unlisted), f.tail])) for f in failures)
     inner = "".join(
         f"<details><summary>{_text(f.task)}: {_text(f.reason)}</summary>"
-        f"<pre>{_text(f.tail)}</pre></details>"
-        for f in failures
+        f"<pre>{_text(lines)}</pre></details>"
+        for f, lines in told
     )
     return f"<section><h2>Last words</h2>{inner}</section>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -40,6 +41,22 @@ def clean(text: str) -> str:
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
+
+
+def about_command(command: str | None, unlisted: Sequence[str]) -> list[str]:
+    """The lines about a command that has failed: all of it, and what was perhaps forgotten."""
+    if command is None:
+        return []
+    first, *rest = command.strip().splitlines() or [""]
+    lines = [f"command: {first}", *(f"         {line}" for line in rest)]
+    if unlisted:
+        names = ", ".join(unlisted[:5]) + (", ..." if unlisted[5:] else "")
+        one = len(unlisted) == 1
+        lines.append(
+            f"it names {names}, which {'is' if one else 'are'} in the data directory but not "
+            f"among its inputs: list {'it' if one else 'them'} under inputs"
+        )
+    return lines
 
 
 def near(path: Path) -> str:

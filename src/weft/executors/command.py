@@ -6,24 +6,30 @@ Usable wherever the data directory can be reached, so on a Dask worker too.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 
 from weft.executors.desk import Desk
 from weft.executors.logs import opened_logs, tail_of
 from weft.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from weft.executors.progress import VARIABLE
-from weft.executors.scratch import AttemptError, Scratch, done_line, note_done
+from weft.executors.scratch import AttemptError, Scratch, done_line, note_done, there
+from weft.model.shell import shell_words, text_of
 from weft.quantities import duration
 
 # whoever asks the terminal for a password gets an error; a group in the background would stop
 _NO_TERMINAL = "trap '' TTIN TTOU; "
 _HINTS = {126: "not executable?", 127: "command not found?"}
-_SIGNAL_HINTS = {signal.SIGKILL.value: "perhaps out of memory"}
+_SIGNAL_HINTS = {
+    signal.SIGKILL.value: "perhaps out of memory",
+    signal.SIGPIPE.value: "who read from it had ended, as in `... | head`",
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,13 @@ class CommandJob:
     keep_scratch: bool = False  # of a failed attempt, as it is
     anywhere: bool = False  # links may lead, and absolute paths go, out of the data directory
     progress: str = ""  # the file that it may write its progress to
+    shell: str = ""  # the words that the command is given to; none: `usual_shell`
+    ignores: tuple[str, ...] = ()  # names that patterns of the command leave out
+
+    @property
+    def text(self) -> str:
+        """What of it may name files."""
+        return text_of(self.command, self.shell)
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ def run_command(
     try:
         if desk is None or not desk.take():
             scratch.make()
-        scratch.fill(job.inputs, job.outputs, job.command)
+        scratch.fill(job.inputs, job.outputs, job.text, job.ignores)
         _execute(job, ran, started, stop, environment, desk)
         problem = _problem(job, ran, stop)
         if problem is None:
@@ -147,7 +160,7 @@ def _begin(
 ) -> subprocess.Popen[bytes]:
     stdin, stdout, stderr = streams
     return subprocess.Popen(
-        ["/bin/sh", "-c", _NO_TERMINAL + job.command],
+        _arguments(job),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -156,6 +169,41 @@ def _begin(
         # a session of its own would do as well, but can take as long to make as a short command
         process_group=0,
     )
+
+
+@cache
+def usual_shell() -> tuple[str, str]:
+    """The shell of commands that choose none, and what makes it stop at the first error.
+
+    Not by options, which would hold for what BASH_ENV names, too.
+    """
+    bash = shutil.which("bash")
+    return ("/bin/sh", "set -eu; ") if bash is None else (bash, "set -euo pipefail; ")
+
+
+def find_shell(shell: str, data: str) -> list[str]:
+    """The words that a command is given to, with a shell that is there; else an AttemptError."""
+    words = shell_words(shell)
+    program = os.path.join(data, words[0]) if "/" in words[0] else words[0]
+    found = shutil.which(program)
+    if found is None:
+        raise AttemptError(f"its shell {words[0]!r} is not on this machine")
+    return [found, *words[1:]]
+
+
+def _arguments(job: CommandJob) -> list[str]:
+    if job.shell:
+        words = find_shell(job.shell, job.dir)
+        return ["/bin/sh", "-c", _NO_TERMINAL + 'exec "$@"', "sh", *words, job.command]
+    program, strict = usual_shell()
+    return [program, "-c", strict + _NO_TERMINAL + job.command]
+
+
+def unlisted(job: CommandJob) -> list[str]:
+    """The files of the data directory that a command names, but that are not among its inputs."""
+    listed = {*job.inputs, *job.outputs}
+    named = (name for name in there(job.text, job.dir, job.ignores) if name not in listed)
+    return [name for name in named if os.path.isfile(os.path.join(job.dir, name))]
 
 
 def _publish(job: CommandJob, ran: _Ran, scratch: Scratch, desk: Desk | None) -> dict[str, int]:

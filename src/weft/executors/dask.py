@@ -308,7 +308,8 @@ class DaskExecutor:
     def _failed(self, given: Submission, report: dict[str, Any]) -> None:
         assert given.attempt is not None
         self._given.drop(given)
-        self._ready.append(failed(given.attempt, report, str(self._jobs.home)))
+        unlisted = self._jobs.unlisted(given.task, given.attempt)
+        self._ready.append(failed(given.attempt, report, str(self._jobs.home), unlisted))
 
     def _fail(self, given: Submission, reason: str) -> None:
         """An attempt comes to nothing, through no fault of its own."""

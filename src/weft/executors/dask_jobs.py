@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 
 from weft.errors import InputError
-from weft.executors.command import CommandJob
+from weft.executors.command import CommandJob, unlisted
 from weft.executors.dask_tasks import SMALL, run_call, run_shell
 from weft.executors.results import SmallResults, is_kept, result_path
 from weft.executors.scratch import read_marker
@@ -141,7 +141,13 @@ class Jobs:
             home=str(self.home),
             timeout=self._timeout if spec.timeout is None else spec.timeout,
             anywhere=self.anywhere,
+            shell=spec.shell or "",
+            ignores=spec.ignores,
         )
+
+    def unlisted(self, task: int, attempt: int) -> list[str]:
+        """The files here that a command names, but that are not among its inputs."""
+        return unlisted(self._command(task, attempt)) if self.calls is None else []
 
     def _scratch(self, task: int, attempt: int) -> str:
         return str(self.home / "attempts" / f"{task}-{attempt}")

@@ -18,7 +18,7 @@ def finished(attempt: int, seconds: float, sizes: dict[Any, int]) -> Event:
     return Event(EventKind.TASK_FINISHED, attempt, 0.0, detail=detail)
 
 
-def failed(attempt: int, report: dict[str, Any], home: str) -> Event:
+def failed(attempt: int, report: dict[str, Any], home: str, unlisted: list[str]) -> Event:
     """An attempt has failed, as a worker says."""
     log = report.get("log")
     detail = {
@@ -28,6 +28,8 @@ def failed(attempt: int, report: dict[str, Any], home: str) -> Event:
         "tail": report.get("tail", ""),
         "seconds": report["seconds"],
     }
+    if unlisted:
+        detail["unlisted"] = unlisted
     return Event(EventKind.TASK_FAILED, attempt, 0.0, OWN_FAULT, detail)
 
 

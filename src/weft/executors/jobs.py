@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.executors.command import CommandJob, explain, own_environment, run_command
+from weft.executors.command import CommandJob, explain, own_environment, run_command, unlisted
 from weft.executors.desk import Desk
 from weft.executors.functions import FunctionJob, FunctionOutcome, FunctionWorker
 from weft.executors.logs import LOG_ENDS, keep_logs, tail_of
@@ -97,6 +97,8 @@ class Jobs:
             keep_scratch=self._keep_scratch,
             anywhere=self._anywhere,
             progress=desk.path + ENDING,
+            shell=spec.shell or "",
+            ignores=spec.ignores,
         )
         outcome = run_command(job, None, stop, self._environment, desk)
         if outcome.problem is None:
@@ -104,9 +106,11 @@ class Jobs:
         if self._keep_scratch:
             with contextlib.suppress(OSError):
                 os.rename(job.scratch, f"{desk.path}-{attempt}{_KEPT}")
-        return self._failed(
+        kind, fault, detail = self._failed(
             outcome.problem, outcome.seconds, outcome.tail, outcome.log, code=outcome.exit
         )
+        forgotten = unlisted(job)
+        return kind, fault, detail | ({"unlisted": forgotten} if forgotten else {})
 
     def _run_call(
         self, attempt: int, task: int, desk: Desk, worker: FunctionWorker, stop: Stop

@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import json
 import os
-import re
 import secrets
-import shlex
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+
+from weft.model.shell import is_inner, named_files, named_patterns
 
 _Mover = Callable[[str, str], None]
 _Status = tuple[int, int]  # the size of a file, and when it was changed
-_BREAKS = re.compile(r"[\s=;&|<>()`]+")
-_QUOTES = re.compile(r"[\"'\\]")
 
 
 class AttemptError(Exception):
     """Why an attempt fails, in a line for people."""
 
 
-def named_files(command: str) -> list[str]:
-    """What in a command may be a relative file name, the shorter first."""
-    parts = set(_BREAKS.split(command))
-    if _QUOTES.search(command):
-        with contextlib.suppress(ValueError):  # a quote that is not closed: the shell will say so
-            words = shlex.split(command)
-            parts.update(words, *(_BREAKS.split(word) for word in words))
-    normal = {os.path.normpath(part) for part in parts if part and "\0" not in part}
-    return sorted(name for name in normal if _inner(name))
+def there(command: str, data: str, ignores: Container[str] = ()) -> list[str]:
+    """What a command names that is in the data directory, folders before what is in them.
+
+    A pattern names all that it matches there, but for what the task ignores.
+    """
+    names = {*named_files(command)}
+    for _, matched in matching(command, data, ignores):
+        names.update(matched)
+    return sorted(name for name in names if os.path.exists(os.path.join(data, name)))
 
 
-def _inner(name: str) -> bool:
-    return name[0] not in "-/" and name.split("/", 1)[0] not in (".", "..", ".weft")
+def matching(
+    command: str, data: str, ignores: Container[str] = ()
+) -> Iterator[tuple[str, list[str]]]:
+    """The patterns of a command, and what they match in the data directory."""
+    for pattern in named_patterns(command):
+        if pattern not in ignores and is_inner(pattern):
+            found = glob.iglob(pattern, root_dir=data)
+            yield pattern, [name for name in found if name not in ignores and is_inner(name)]
 
 
 class Scratch:
@@ -55,14 +60,20 @@ class Scratch:
             remove(self.path)
             os.mkdir(self.path)
 
-    def fill(self, inputs: Iterable[str], outputs: Iterable[str], command: str) -> None:
+    def fill(
+        self,
+        inputs: Iterable[str],
+        outputs: Iterable[str],
+        command: str,
+        ignores: Container[str] = (),
+    ) -> None:
         """Put links to the inputs and to the files that the command names into it."""
         for name in inputs:
             self._link_input(name)
         for name in outputs:
             if "/" in name and not os.path.isabs(name):
                 self._make_folders(os.path.dirname(name))
-        self._link_named(named_files(command), {*inputs, *outputs})
+        self._link_named(there(command, self.data, ignores), {*inputs, *outputs})
 
     def _link_input(self, name: str) -> None:
         source = os.path.join(self.data, name)
@@ -80,7 +91,7 @@ class Scratch:
     def _link_named(self, names: list[str], declared: set[str]) -> None:
         for name in names:
             source = os.path.join(self.data, name)
-            if name in declared or not os.path.exists(source):
+            if name in declared:
                 continue
             # its declared parts are there; a link to it would let outputs through to the data
             if any(other.startswith(name + "/") for other in declared):

@@ -22,10 +22,22 @@ from weft.formats.fields import (
     wrong,
 )
 from weft.model import Item, TaskSpec, Workflow
+from weft.model.forgotten import check_listed
+from weft.model.shell import shell_words
 
-FIELDS = ("name", "tasks", "edges", "files")
-TASK_FIELDS = ("cost", "category", "run", "retries", "timeout", "inputs", "outputs")
-_SPEC_FIELDS = frozenset({"category", "run", "retries", "timeout"})
+FIELDS = ("name", "shell", "tasks", "edges", "files")
+TASK_FIELDS = (
+    "cost",
+    "category",
+    "run",
+    "shell",
+    "retries",
+    "timeout",
+    "inputs",
+    "outputs",
+    "ignores",
+)
+_SPEC_FIELDS = frozenset({"category", "run", "shell", "retries", "timeout", "ignores"})
 _MOST_COSTS = 1 << 27  # a table of tasks x processors of 1 GiB
 
 Fields = Mapping[object, object]
@@ -45,14 +57,16 @@ def workflow_from_dict(content: Mapping[str, object]) -> Workflow:
     items += _file_items(document.get("files"), names, bodies)
     base_cost, processor_cost = _costs(names, bodies)
     title = document.get("name", "")
-    return Workflow.from_items(
+    workflow = Workflow.from_items(
         name="" if title == "" else name(title, "name"),
         task_names=names,
         base_cost=base_cost,
         items=items,
         processor_cost=processor_cost,
-        specs=_specs(names, bodies),
+        specs=_specs(names, bodies, _shell(document)),
     )
+    check_listed(workflow)
+    return workflow
 
 
 def _tasks(section: object) -> tuple[dict[str, int], list[Fields]]:
@@ -98,7 +112,7 @@ def _costs(names: list[str], bodies: list[Fields]) -> tuple[FloatArray, dict[str
     return base, by_processor
 
 
-def _specs(names: list[str], bodies: list[Fields]) -> dict[int, TaskSpec]:
+def _specs(names: list[str], bodies: list[Fields], shell: str | None) -> dict[int, TaskSpec]:
     specs: dict[int, TaskSpec] = {}
     for i, (task, fields) in enumerate(zip(names, bodies, strict=True)):
         if not _SPEC_FIELDS.isdisjoint(fields):
@@ -106,8 +120,36 @@ def _specs(names: list[str], bodies: list[Fields]) -> dict[int, TaskSpec]:
                 string(fields[key], "tasks", task, key) if key in fields else None
                 for key in ("category", "run")
             )
-            specs[i] = TaskSpec(category, run, _retries(fields, task), _timeout(fields, task))
+            specs[i] = TaskSpec(
+                category,
+                run,
+                _retries(fields, task),
+                _timeout(fields, task),
+                _shell(fields, "tasks", task) or (None if run is None else shell),
+                _ignores(fields, task),
+            )
     return specs
+
+
+def _shell(fields: Fields, *place: str) -> str | None:
+    if "shell" not in fields:
+        return None
+    shell = string(fields["shell"], *place, "shell")
+    try:
+        shell_words(shell)
+    except InputError as error:
+        raise error.at(place_of(*place, "shell")) from None
+    return shell
+
+
+def _ignores(fields: Fields, task: str) -> tuple[str, ...]:
+    ignored = tuple(_file_list(fields, task, "ignores"))
+    for field in ("inputs", "outputs") if ignored else ():
+        both = set(ignored).intersection(_file_list(fields, task, field))
+        if both:
+            problem = f"{shown(min(both))} is listed under {field}, too"
+            raise wrong(problem, "tasks", task, "ignores")
+    return ignored
 
 
 def _retries(fields: Fields, task: str) -> int | None:
@@ -209,6 +251,7 @@ def _file_list(fields: Fields, task: str, field: str) -> Sequence[str]:
 def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
     """The content of a weft file; an item that no edge can say becomes a file."""
     files, inputs, outputs, edges = _split_items(workflow)
+    shell = _common_shell(workflow)
     tasks: dict[str, dict[str, object]] = {}
     for i, task in enumerate(workflow.task_names):
         fields = tasks[task] = _cost_field(workflow, i)
@@ -216,17 +259,26 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
         for key, value in (
             ("category", spec.category),
             ("run", spec.run),
+            ("shell", None if spec.run is not None and spec.shell == shell else spec.shell),
             ("retries", spec.retries),
             ("timeout", None if spec.timeout is None else plain(float(spec.timeout))),
             ("inputs", inputs.get(i)),
             ("outputs", outputs.get(i)),
+            ("ignores", list(spec.ignores) or None),
         ):
             if value is not None:
                 fields[key] = value
     content: dict[str, object] = {"name": workflow.name} if workflow.name else {}
+    content |= {} if shell is None else {"shell": shell}
     content["tasks"] = tasks
     content |= {"edges": edges} if edges else {}
     return content | ({"files": files} if files else {})
+
+
+def _common_shell(workflow: Workflow) -> str | None:
+    """The shell of all commands, if they have one in common."""
+    shells = {spec.shell for spec in workflow.specs.values() if spec.run is not None}
+    return shells.pop() if len(shells) == 1 else None
 
 
 def _cost_field(workflow: Workflow, task: int) -> dict[str, object]:

@@ -22,6 +22,8 @@ class Failure:
     reason: str
     log: str | None = None  # a file in the run's home
     tail: str = ""
+    command: str | None = None  # None: it is a function
+    unlisted: tuple[str, ...] = ()  # files of the data directory that it names, but does not list
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,14 @@ class Outcome:
             **self._money(),
             "not_done": list(self.not_done),
             "failures": [
-                {"task": f.task, "reason": f.reason, "log": f.log, "tail": f.tail}
+                {
+                    "task": f.task,
+                    "reason": f.reason,
+                    "command": f.command,
+                    "unlisted": list(f.unlisted),
+                    "log": f.log,
+                    "tail": f.tail,
+                }
                 for f in self.failures
             ],
             "warnings": list(self.warnings),

@@ -232,9 +232,15 @@ class Session:
             if seconds is not None:
                 self.measured[event.which] = seconds
             return
-        name = self.coordinator.workflow.task_names[task]
-        reason = str(detail.get("reason", "it failed"))
-        self.failures[task] = Failure(name, reason, detail.get("log"), str(detail.get("tail", "")))
+        workflow = self.coordinator.workflow
+        self.failures[task] = Failure(
+            workflow.task_names[task],
+            str(detail.get("reason", "it failed")),
+            detail.get("log"),
+            str(detail.get("tail", "")),
+            workflow.spec(task).run,
+            tuple(detail.get("unlisted", ())),
+        )
 
     def _learn(self) -> list[Command]:
         """Tell the coordinator what the run has taught so far, if that changes much."""

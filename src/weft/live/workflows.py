@@ -21,7 +21,7 @@ def workflow_to_entry(workflow: Workflow) -> dict[str, Any]:
         "processor_cost": {name: pack(cost) for name, cost in workflow.processor_cost.items()},
         "items": None if workflow.item_names is None else list(workflow.item_names),
         "specs": {
-            str(task): {key: value for key, value in vars(spec).items() if value is not None}
+            str(task): {key: v for key, v in vars(spec).items() if v is not None and v != ()}
             for task, spec in sorted(workflow.specs.items())
         },
     }
@@ -35,7 +35,10 @@ def workflow_from_entry(content: dict[str, Any]) -> Workflow:
         **{name: unpack(content[name]) for name in ARRAYS},
         processor_cost={name: unpack(cost) for name, cost in content["processor_cost"].items()},
         item_names=None if content["items"] is None else tuple(content["items"]),
-        specs={int(task): TaskSpec(**spec) for task, spec in content["specs"].items()},
+        specs={
+            int(task): TaskSpec(**spec | {"ignores": tuple(spec.get("ignores", ()))})
+            for task, spec in content["specs"].items()
+        },
     )
 
 

@@ -24,6 +24,8 @@ class TaskSpec:
     run: str | None = None  # a shell command
     retries: int | None = None  # how often a failed task is tried again; None: as the run says
     timeout: float | None = None  # seconds
+    shell: str | None = None  # the words that the command is given to; None: bash, or sh
+    ignores: tuple[str, ...] = ()  # what the command names, but does not mean as a file of others
 
 
 @dataclass(frozen=True)

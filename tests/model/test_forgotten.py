@@ -1,0 +1,75 @@
+"""Inputs that were forgotten are refused when a workflow is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import weft
+from weft.errors import InputError
+
+MAKE: dict[str, Any] = {"run": "echo 1 > table.csv", "outputs": ["table.csv", "parts/1.csv"]}
+
+
+def load(command: str, **fields: Any) -> Any:
+    return weft.load({"tasks": {"make": MAKE, "use": {"run": command, **fields}}})
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("cat table.csv", "use names table.csv, which make makes: list it under inputs"),
+        ("sort <table.csv >x", "use names table.csv, which make makes"),
+        ("tool --in=table.csv", "use names table.csv, which make makes"),
+        ("cat './table.csv'", "use names table.csv, which make makes"),
+        ("echo 'open\ncat table.csv", "use names table.csv, which make makes"),
+        ("set -x\n\ncat \\\n  table.csv", "use names table.csv, which make makes"),
+        ("python3 -c 'print(open(\"table.csv\").read())'", None),
+        ("cat *.csv", "use names *.csv, and so table.csv, which make makes"),
+        ("cat */?.csv", "use names */?.csv, and so parts/1.csv, which make makes"),
+        ("cat parts/[^2].csv", "use names parts/[^2].csv, and so parts/1.csv, which make makes"),
+        ("merge parts > all", "use names parts, and so parts/1.csv, which make makes"),
+        ("cat mytable.csv table.csv.gz table 'x*'", None),
+        ("cat [a-s]*.csv .*.csv p*/2.csv", None),
+        ("cat # table.csv", None),
+    ],
+)
+def test_what_another_task_makes_must_be_listed(command: str, said: str | None) -> None:
+    if said is None:
+        load(command)
+        return
+    with pytest.raises(InputError) as caught:
+        load(command)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "fields"),
+    [
+        ("cat table.csv", {"inputs": ["table.csv"]}),
+        ("cat table.csv", {"ignores": ["table.csv"]}),
+        ("cat *.csv", {"inputs": ["table.csv"]}),
+        ("cat *.csv", {"ignores": ["*.csv"]}),
+        ("mkdir -p parts; echo > parts/2.csv", {"outputs": ["parts/2.csv"]}),
+        ("merge parts", {"inputs": ["parts/1.csv"]}),
+        ("find parts", {"ignores": ["parts"]}),
+    ],
+)
+def test_what_is_listed_or_ignored_is_no_error(command: str, fields: dict[str, Any]) -> None:
+    load(command, **fields)
+
+
+def test_an_edge_is_no_input() -> None:
+    tasks = {"make": MAKE, "use": {"run": "cat table.csv"}}
+    with pytest.raises(InputError, match="use names"):
+        weft.load({"tasks": tasks, "edges": [["make", "use"]]})
+
+
+def test_a_shell_names_files_too() -> None:
+    with pytest.raises(InputError, match="use names"):
+        load("true", shell="run-in table.csv sh -c")
+
+
+def test_own_outputs_and_outside_files_are_no_error() -> None:
+    weft.load({"tasks": {"make": {"run": "sort raw.csv > table.csv", "outputs": ["table.csv"]}}})
