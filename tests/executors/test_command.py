@@ -189,6 +189,8 @@ def test_what_a_pattern_matches_is_there(job: CommandJob) -> None:
     assert run(job, command, "out.txt", **changes).problem is None
     there = ["x", "data/1.csv", "data/2.csv", "my dir/x.csv", "y.txt"]
     assert read(job, "out.txt").splitlines() == there
+    write(job, "a/b/c/deep.csv", "deep\n")
+    assert run(job, "shopt -s globstar; cat **/deep.csv > out.txt", "out.txt").problem is None
     # its own output of an earlier time is not among them, nor is what is only quoted
     assert run(job, "ls *.txt; ls; echo > out.txt", "out.txt").problem is None
     assert Path(job.log + ".out").read_text() == "y.txt\ny.txt\n"

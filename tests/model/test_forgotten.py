@@ -29,6 +29,8 @@ def load(command: str, **fields: Any) -> Any:
         ("cat *.csv", "use names *.csv, and so table.csv, which make makes"),
         ("cat */?.csv", "use names */?.csv, and so parts/1.csv, which make makes"),
         ("cat parts/[^2].csv", "use names parts/[^2].csv, and so parts/1.csv, which make makes"),
+        ("cat **/?.csv", "use names **/?.csv, and so parts/1.csv, which make makes"),
+        ("cat **/t*.csv", "use names **/t*.csv, and so table.csv, which make makes"),
         ("merge parts > all", "use names parts, and so parts/1.csv, which make makes"),
         ("cat mytable.csv table.csv.gz table 'x*'", None),
         ("cat [a-s]*.csv .*.csv p*/2.csv", None),

@@ -28,7 +28,7 @@ _NO_TERMINAL = "trap '' TTIN TTOU; "
 _HINTS = {126: "not executable?", 127: "command not found?"}
 _SIGNAL_HINTS = {
     signal.SIGKILL.value: "perhaps out of memory",
-    signal.SIGPIPE.value: "who read from it had ended, as in `... | head`",
+    signal.SIGPIPE.value: "its reader ended first, as `head` does",
 }
 
 

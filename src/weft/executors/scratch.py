@@ -40,7 +40,7 @@ def matching(
     """The patterns of a command, and what they match in the data directory."""
     for pattern in named_patterns(command):
         if pattern not in ignores and is_inner(pattern):
-            found = glob.iglob(pattern, root_dir=data)
+            found = glob.iglob(pattern, root_dir=data, recursive=True)
             yield pattern, [name for name in found if name not in ignores and is_inner(name)]
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import islice, takewhile
+from sys import maxunicode
 
 from weft.errors import InputError
 from weft.model.shell import named_paths, named_patterns, text_of
@@ -75,9 +75,10 @@ class _Made:
 
     def _matches(self, pattern: str) -> Iterator[str]:
         prefix = _WILD.split(pattern, maxsplit=1)[0]
-        begin = bisect_left(self._sorted, prefix)
-        near = takewhile(lambda name: name.startswith(prefix), islice(self._sorted, begin, None))
-        return (name for name in near if _is_match(pattern, name))
+        begin, end = (bisect_left(self._sorted, prefix + last) for last in ("", chr(maxunicode)))
+        wanted = pattern.replace("[^", "[!").split("/")
+        near = self._sorted[begin:end]
+        return (name for name in near if _is_match(wanted, name.split("/")))
 
     def forgotten(self, task: str, word: str, name: str) -> InputError:
         """What was forgotten, and what to do."""
@@ -89,10 +90,15 @@ class _Made:
         )
 
 
-def _is_match(pattern: str, name: str) -> bool:
-    """Whether a shell replaces a pattern by this name: part by part, a leading dot as written."""
-    wanted, parts = pattern.replace("[^", "[!").split("/"), name.split("/")
-    return len(wanted) == len(parts) and all(
-        fnmatchcase(part, like) and (part[0] != "." or like.startswith((".", "[.]")))
-        for part, like in zip(parts, wanted, strict=True)
-    )
+def _is_match(wanted: list[str], parts: list[str]) -> bool:
+    """Whether a shell replaces a pattern by this path: part by part, a leading dot as written.
+
+    `**` may be any number of folders, as bash has it with `globstar`.
+    """
+    if not wanted or not parts:
+        return not wanted and not parts
+    first, *rest = wanted
+    if first == "**" and (_is_match(rest, parts) or _is_match(wanted, parts[1:])):
+        return True
+    hidden = parts[0].startswith(".") and not first.startswith((".", "[.]"))
+    return fnmatchcase(parts[0], first) and not hidden and _is_match(rest, parts[1:])
