@@ -48,6 +48,8 @@ def test_shells_and_what_is_ignored_are_read_and_written(tmp_path: Path) -> None
             save(workflow, tmp_path / f"w.{ending}")
             assert load(tmp_path / f"w.{ending}").specs == workflow.specs
     assert workflow_to_dict(workflow_from_dict(same)) == same
+    with pytest.raises(InputError, match=r"tasks\.a\.shell: WfFormat has no word for the shell"):
+        save(workflow_from_dict(same), tmp_path / "w.json", "wfformat")
 
 
 def test_a_wrong_shell_of_the_workflow_is_an_error() -> None:

@@ -209,6 +209,10 @@ def _category(task: str, title: str, program: object) -> str | None:
 
 def workflow_to_wfformat(workflow: Workflow) -> dict[str, object]:
     """The content of a WfFormat file; an edge with a volume becomes a file of that size."""
+    for task, spec in workflow.specs.items():
+        if spec.shell is not None:
+            problem = "WfFormat has no word for the shell that a command is given to"
+            raise wrong(problem, "tasks", workflow.task_names[task], "shell")
     content = workflow_to_dict(workflow)
     tasks: Any = content["tasks"]
     files: Any = content.get("files", {})
