@@ -58,6 +58,7 @@ def session_of(
         clock=lambda: now,
         recorder=SimpleNamespace(journal=SimpleNamespace(path=home.journal)),
         spending=SimpleNamespace(money=None),
+        reported={},
         attempts_before=len(replayed.run().attempts.task),
     )
     return cast("Session", made)
@@ -91,8 +92,8 @@ def plain_lines(session: Session, events: list[Event]) -> list[str]:
     stream = io.StringIO()
     with Display(PlainScreen(stream)) as shown:
         shown.said("hello")
+        shown.happened(session, events)  # before the writer looks for the first time
         shown.began(session)
-        shown.happened(session, events)
     return stream.getvalue().splitlines()
 
 
@@ -105,6 +106,32 @@ def test_few_tasks_get_a_line_each(tmp_path: Path) -> None:
     for p in range(2):  # both at the same moment
         told = f"/6 part-{p} done on local-{p} in 1.8 s"
         assert sum(f"[3.0 s] {n}{told}" == line for n, line in ((2, lines[3]), (3, lines[4]))) == 1
+
+
+def test_the_first_tasks_are_told_of_when_they_start(tmp_path: Path) -> None:
+    session = session_of(tmp_path, now=3.5)
+    stream = io.StringIO()
+    screen = PlainScreen(stream)
+    screen.update(session, [])  # nothing has finished, and may not for hours
+    assert sorted(stream.getvalue().splitlines()) == [
+        "[3.5 s] part-2 started on local-0",
+        "[3.5 s] part-3 started on local-1",
+    ]
+    screen.update(session, [])
+    assert len(stream.getvalue().splitlines()) == 2
+
+
+def test_reported_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = session_of(tmp_path, now=3.5)
+    session.reported[int(session.coordinator.board.running[0])] = 0.42
+    assert [work.progress for work in look(session).work] == [0.42, None]
+    monkeypatch.setattr("weft.cli.display_plain.SILENCE", 0.0)
+    stream = io.StringIO()
+    screen = PlainScreen(stream)
+    screen.update(session, [])
+    screen.update(session, [])  # which is no news
+    lines = [x for x in stream.getvalue().splitlines() if "running" in x]
+    assert lines == ["[3.5 s] running: part-2 42%"]
 
 
 def test_many_tasks_are_counted(tmp_path: Path) -> None:
@@ -134,7 +161,7 @@ def test_new_plans_are_told_with_their_reasons(tmp_path: Path) -> None:
     stream = io.StringIO()
     screen = PlainScreen(stream)  # it knows of no plan yet
     screen.update(session, [])
-    assert stream.getvalue().startswith("[1.5 s] new plan: late start of part-")
+    assert "\n[1.5 s] new plan: late start of part-" in stream.getvalue()
     screen.begin(session)
     assert "new plan" not in "".join(plain_lines(session, []))
 
@@ -171,7 +198,7 @@ VIEW = View(
     projected=300.0,
     replans=4,
     reason="late start of x",
-    work=(Work("p-1", True, "align [red]", 70.0), Work("p-2", True), Work("p-3", False)),
+    work=(Work("p-1", True, "align [red]", 70.0, 0.425), Work("p-2", True), Work("p-3", False)),
 )
 
 
@@ -189,7 +216,7 @@ def test_the_picture() -> None:
     assert lines[1:] == [
         "120 done 2 running 375 waiting 3 given up",
         "1 min 15 s elapsed, expected to end at 5 min (3 min 45 s more)",
-        "p-1 align [red] 5.0 s",
+        "p-1 align [red] 5.0 s 42%",
         "p-2 -",
         "p-3 gone",
         "new plans: 4, the last: late start of x",

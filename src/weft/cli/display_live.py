@@ -115,12 +115,15 @@ def _processors(view: View) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, style="cyan")
     for work in view.work:
         table.add_row(Text(clean(work.processor)), *_doing(work, view.now))
     return table
 
 
-def _doing(work: Work, now: float) -> tuple[Text, Text]:
+def _doing(work: Work, now: float) -> tuple[Text, Text, Text]:
+    """The task, how long it has run, and how much of it is done if it says so."""
     if work.task is None:
-        return Text("-" if work.present else "gone", style="dim"), Text("")
-    return Text(clean(work.task)), Text(clock(max(0.0, now - work.since)))
+        return Text("-" if work.present else "gone", style="dim"), Text(""), Text("")
+    share = "" if work.progress is None else f"{work.progress:.0%}"
+    return Text(clean(work.task)), Text(clock(max(0.0, now - work.since))), Text(share)

@@ -6,7 +6,7 @@ import math
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from weft.cli.display_view import look
+from weft.cli.display_view import View, look
 from weft.cli.money import amounts
 from weft.cli.wording import clean, clock, took
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PAUSE = 1.0  # seconds between two lines about progress, at first
 RARER = 100  # after so many pauses they become rarer: a long run does not fill the log
 FEW = 4  # tasks that get a line of their own
+SILENCE = 10.0  # seconds without a line, after which it is told what running tasks report
 
 
 class PlainScreen:
@@ -29,6 +30,8 @@ class PlainScreen:
         self._begun = monotonic()
         self._replans = 0
         self._counted: float = math.inf  # tasks that were done when the last line was written
+        self._idle = True  # nothing was said of any task yet
+        self._reported = ""  # what was last said of running tasks
         self._session: Session | None = None
 
     def begin(self, session: Session) -> None:
@@ -45,8 +48,12 @@ class PlainScreen:
         self._session = session
         self._finished += finished
         now = monotonic() - self._begun
+        if self._idle and not self._finished:
+            self._show_started(look(session))
         if now - self._shown >= max(PAUSE, now / RARER):
             self._show(session, now)
+        if now - self._shown >= max(SILENCE, now / RARER):
+            self._show_reported(look(session), now)
 
     def close(self) -> None:
         """The rest."""
@@ -56,6 +63,25 @@ class PlainScreen:
         """What has not been told yet."""
         if self._session is not None:
             self._show(self._session, monotonic() - self._begun)
+
+    def _show_started(self, view: View) -> None:
+        """Say at once what begins: the first of it may take long."""
+        work = [w for w in view.work if w.task is not None]
+        if not work:
+            return
+        lines = [f"{w.task} started on {w.processor}" for w in work]
+        for text in lines if len(work) <= FEW else [f"{len(work)} tasks started"]:
+            self.say(clean(f"[{clock(view.now)}] {text}"))
+        self._idle = False
+
+    def _show_reported(self, view: View, now: float) -> None:
+        """Say how much running tasks say is done, if that is news."""
+        shares = [(w.task, w.progress) for w in view.work if w.progress is not None]
+        more = f", {len(shares) - FEW} more" if len(shares) > FEW else ""
+        text = ", ".join(f"{task} {share:.0%}" for task, share in shares[:FEW]) + more
+        if text and text != self._reported:
+            self.say(clean(f"[{clock(view.now)}] running: {text}"))
+            self._reported, self._shown = text, now
 
     def _show(self, session: Session, now: float) -> None:
         plans = session.coordinator.evaluations[1:]
@@ -85,7 +111,7 @@ class PlainScreen:
             lines.append((view.now, amounts(view.money, view.budget)))
         for time, text in lines:
             self.say(clean(f"[{clock(time)}] {text}"))
-        self._finished, self._shown = [], now
+        self._finished, self._shown, self._idle = [], now, False
         self._replans += len(new)
 
 

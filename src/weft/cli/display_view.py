@@ -25,6 +25,7 @@ class Work:
     present: bool
     task: str | None = None
     since: float = 0.0
+    progress: float | None = None  # the share that is done, if the task says so
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def look(session: Session) -> View:
             True,
             tasks[board.attempt_task[running[p]]],
             float(board.attempt_start[running[p]]),
+            session.reported.get(running[p]),
         )
         for p, name in enumerate(names[: len(running)])
     ]

@@ -122,6 +122,7 @@ class Session:
         self.clock, self.listener = clock, listener
         self.failures: dict[int, Failure] = {}  # by task, the last one
         self.measured: dict[int, float] = {}  # seconds by attempt, on the machine
+        self.reported: dict[int, float] = {}  # the share done, by attempt, as the task says
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
         self.attempts_before = 0  # of former sittings
@@ -196,7 +197,9 @@ class Session:
         """Tell the coordinator, after the processors that it does not know yet."""
         commands = []
         if event.kind == EventKind.AVAILABILITY:
-            overdue = event.detail == WHY
+            overdue, detail = event.detail == WHY, event.detail or {}
+            if "progress" in detail:
+                self.reported[int(detail["attempt"])] = float(detail["progress"])
             measured = self.overdue.told(event) if overdue else as_measured(event, self.coordinator)
             if measured is None:
                 return []
@@ -225,6 +228,7 @@ class Session:
                 self.machines.post(told)
         if event.kind not in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
             return
+        self.reported.pop(event.which, None)
         task, processor = int(board.attempt_task[event.which]), int(board.attempt_on[event.which])
         if event.kind == EventKind.TASK_FINISHED:
             self.failures.pop(task, None)
