@@ -166,6 +166,11 @@ def _session(home: RunHome) -> Session | None:
         coordinator=coordinator,
         clock=lambda: last + max(0.0, time.time() - written),
         spending=SimpleNamespace(money=money),
+        reported={
+            int(event.detail["attempt"]): float(event.detail["progress"])
+            for event in replayed.progress.events or ()
+            if event.detail is not None and "progress" in event.detail
+        },
     )
     return cast("Session", found)
 
