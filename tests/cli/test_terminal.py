@@ -12,8 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import typer
 
 import weft as library
+from weft.cli.attach import attach
 from weft.cli.terminal import hearing_signals
 from weft.journal.lock import driver, is_driven
 from weft.journal.places import RunHome, runs
@@ -215,17 +217,20 @@ def test_a_look_on_a_terminal_has_the_picture(folder: Path, gate: Gate) -> None:
     [
         ("finished", 0, "finished: 6 of 6 tasks done"),
         ("failed", 1, "failed: "),
+        ("stopped", 130, "stopped: "),
         (None, 2, "has died: `weft resume "),
     ],
 )
 def test_a_look_at_a_run_that_is_over(
-    folder: Path, ended: str | None, code: int, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ended: str | None, code: int, said: str
 ) -> None:
-    home = write_run(folder, forks(4), ended=ended)
-    done = weft("attach", cwd=folder)
-    assert done.returncode == code
-    assert done.stdout.startswith(f"run {home.id} is over\n")
-    assert said in done.stdout + done.stderr
+    home = write_run(tmp_path, forks(4), ended=ended)
+    with pytest.raises(typer.Exit) as caught:
+        attach(None, tmp_path)
+    assert caught.value.exit_code == code
+    out, err = capsys.readouterr()
+    assert out.startswith(f"run {home.id} is over\n")
+    assert said in out + err
 
 
 def test_what_cannot_begin_says_so(folder: Path) -> None:
