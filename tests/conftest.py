@@ -24,3 +24,11 @@ def light_searches() -> Iterator[None]:
         patch.setattr(_search, "PRICES_OF_TIME", (1.0,))
         patch.setattr(cheapest_in_time, "HALVINGS", 1)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither read nor write the history of who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_HOME", str(tmp_path_factory.mktemp("weft-home")))
+        yield

@@ -14,7 +14,7 @@ from simulation.worlds import Checked
 from weft import registry
 from weft.contracts import Planner
 from weft.errors import InputError
-from weft.model import Platform, Schedule, Situation, Workflow, check_schedule
+from weft.model import Expectation, Platform, Schedule, Situation, Workflow, check_schedule
 from weft.projection import project
 from weft.whatif import answer, before_start
 from weft.whatif.changes import Change, question
@@ -219,7 +219,9 @@ def test_a_name_with_a_colon() -> None:
 
 
 def test_the_present_is_left_alone() -> None:
-    stage = before_start(alike(4), machines(p={}, q={}), "heft")
+    wf = alike(4)
+    expected = Expectation.declared(wf, machines(p={}, q={}))
+    stage = before_start(wf, expected, "heft")
     stage.advance(3.0)
     board = {k: np.copy(v) for k, v in stage.coordinator.board._asdict().items()}
     judge = answer.Judge(stage, 3.0)

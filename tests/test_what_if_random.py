@@ -18,7 +18,7 @@ from weft import registry
 from weft.coordinator import Coordinator
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
-from weft.model import Platform, Schedule
+from weft.model import Expectation, Platform, Schedule
 from weft.whatif import answer, before_start
 from weft.whatif.changes import question
 from weft.whatif.stage import twin
@@ -131,7 +131,7 @@ def test_the_projection_is_what_happens(seed: int) -> None:
     pf = with_money(pf, rng)
     straight = weft.simulate(wf, pf, "static")
     for at in moments(straight.plans[0], rng)[1:]:
-        stage = before_start(wf, pf, "heft")
+        stage = before_start(wf, Expectation.declared(wf, pf), "heft")
         stage.advance(at)
         judge = answer.Judge(stage, at)
         simulated = judge._to_the_end(twin(stage.coordinator))
@@ -196,7 +196,7 @@ def test_new_machines_are_only_there(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wf, pf = random_instance(rng, changes=seed % 2 == 0)
     at = float(rng.uniform(0, weft.plan(wf, pf).makespan))
-    stage = before_start(wf, pf, "heft")
+    stage = before_start(wf, Expectation.declared(wf, pf), "heft")
     stage.advance(at)
     if stage.coordinator.done:
         return

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 from weft.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from weft.api import compute, load, load_platform, pareto, plan, run, simulate, what_if
+    from weft.api import (
+        compute,
+        estimate,
+        load,
+        load_platform,
+        pareto,
+        plan,
+        run,
+        simulate,
+        what_if,
+    )
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
     from weft.executors.progress import progress
     from weft.experiments.comparison import compare
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "load": "weft.api",
     "load_platform": "weft.api",
+    "estimate": "weft.api",
     "plan": "weft.api",
     "pareto": "weft.api",
     "simulate": "weft.api",
@@ -63,6 +74,7 @@ __all__ = [
     "check_schedule",
     "compare",
     "compute",
+    "estimate",
     "load",
     "load_platform",
     "pareto",

@@ -18,7 +18,7 @@ from weft.errors import InputError
 from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.files import in_file
 from weft.limits import check_limits, plan_within
-from weft.model import Estimates, Platform, Run, Schedule, Situation, Workflow
+from weft.model import Estimates, Expectation, Platform, Run, Schedule, Situation, Workflow
 
 if TYPE_CHECKING:
     from weft.flow import Flow, Task
@@ -46,15 +46,19 @@ def plan(
     planner: str | None = None,
     budget: float | None = None,
     deadline: float | None = None,
+    *,
+    estimates: Estimates | None = None,
 ) -> Schedule:
     """A schedule of the whole workflow, before anything has started.
 
     With a `budget`, the fastest plan found that costs at most that; with a `deadline`, the cheapest
     one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
-    `heft`. A named planner that knows no budget is where `best-affordable` starts.
+    `heft`. A named planner that knows no budget is where `best-affordable` starts. It goes by the
+    declared costs, unless there are `estimates` (see `estimate`).
     """
     check_limits(budget, deadline)
-    return plan_within(Situation.at_start(workflow, platform), planner, budget, deadline)
+    situation = Situation.at_start(workflow, platform, estimates)
+    return plan_within(situation, planner, budget, deadline)
 
 
 def pareto(
@@ -64,6 +68,8 @@ def pareto(
     points: int = 25,
     budget: float | None = None,
     progress: Callable[[float], None] | None = None,
+    *,
+    estimates: Estimates | None = None,
 ) -> Frontier:
     """What more money would buy: plans from the cheapest to the fastest, none better than another.
 
@@ -74,8 +80,29 @@ def pareto(
 
     check_limits(budget, None)
     chosen = None if planner is None else registry.planner(planner)
-    situation = Situation.at_start(workflow, platform)
+    situation = Situation.at_start(workflow, platform, estimates)
     return frontier(situation, chosen, points, progress, budget)
+
+
+def estimate(
+    workflow: Workflow,
+    platform: Platform | None = None,
+    on: Any = None,
+    *,
+    dir: str | PathLike[str] = ".",
+    use_history: bool = True,
+    price: Price | None = None,
+    warn: Callable[[str], None] = lambda text: None,
+) -> Expectation:
+    """What tasks are expected to take, by the history too: for `plan`, `simulate` and others.
+
+    On a platform declared costs hold, and the history tells of tasks without one. Without a
+    platform: the machines of `on` (`local`), with their `price`, and the estimates with which `run`
+    would begin there in `dir`. The answer has `platform`, `estimates` and a `message`.
+    """
+    from weft.live.beforehand import expect
+
+    return expect(workflow, platform, on, dir, use_history, price, warn)
 
 
 def simulate(
@@ -96,6 +123,7 @@ def simulate(
     budget: float | None = None,
     over_budget: str = "continue",
     reserve: float = 0.0,
+    estimates: Estimates | None = None,
 ) -> Run:
     """A run in a simulated world, whose durations are drawn within +-qoi or given by `world`.
 
@@ -113,7 +141,8 @@ def simulate(
     from weft.executors import reality, scenarios
 
     policy, planner = registry.strategy(strategy, budgeted=budget is not None)
-    estimates = Estimates.declared(workflow, platform)
+    if estimates is None:
+        estimates = Estimates.declared(workflow, platform)
     scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
     scenarios.check_failures(scenario, platform)
     if world is None:
@@ -127,7 +156,7 @@ def simulate(
                 workflow, platform, estimates, given, qoi, seed, per_processor
             )
     if not scenario.calm:
-        planned = plan(workflow, platform, "heft").makespan
+        planned = plan(workflow, platform, "heft", estimates=estimates).makespan
         lasts = planned if world is None else _lasts(workflow, platform, Estimates(truth.work))
         truth = scenarios.with_scenario(truth, platform, scenario, planned, seed, lasts)
     purse = Purse(math.inf if budget is None else budget, over_budget, reserve)
@@ -150,27 +179,33 @@ def what_if(
     *,
     run: str | None = None,
     dir: str | PathLike[str] = ".",
+    expected: Expectation | None = None,
+    use_history: bool = True,
 ) -> WhatIf:
     """What to expect if processors came or went: of a workflow before its start, or of a run.
 
     `add` is like `fast:2`, `fast:1..10` or `new[speed=2]:1`, `remove` names, or `each`; `at` is a
     time of the run, now if it is not given. New plans are made by `planner`: `heft`, or for a run
-    its own. Nothing is changed.
+    its own. Instead of a platform, what is `expected` may be given (see `estimate`). Of a run that
+    has finished, it is about the next one like it, by the history. Nothing is changed.
     """
     from weft import whatif
 
     added = [add] if isinstance(add, str) else list(add)
     removed = [remove] if isinstance(remove, str) else list(remove)
     if run is not None:
-        if workflow is not None or platform is not None:
+        if workflow is not None or platform is not None or expected is not None:
             raise InputError("give a workflow and a platform, or a run, not both")
         from weft.journal.places import RunHome
 
-        stage = whatif.in_progress(RunHome.find(Path(dir), run), planner)
-    elif workflow is None or platform is None:
+        stage = whatif.of_run(RunHome.find(Path(dir), run), planner, use_history)
+    elif workflow is None or (platform is None) == (expected is None):
         raise InputError("give a workflow and a platform, or a run")
     else:
-        stage = whatif.before_start(workflow, platform, planner or "heft")
+        if platform is not None:
+            expected = Expectation.declared(workflow, platform)
+        assert expected is not None
+        stage = whatif.before_start(workflow, expected, planner or "heft")
     return whatif.ask(stage, added, removed, at)
 
 

@@ -69,13 +69,15 @@ def write_run(
     retries: int = 0,
     ended: str | None = "finished",
     platform: Platform | None = None,
+    asked_for: bool = False,
 ) -> RunHome:
     """The home of a run that took `factor` times what it expected."""
     workflow: Workflow = load(content)
     platform = platform or local(processors)
     estimates = Estimates.declared(workflow, platform)
     home = RunHome.create(directory, workflow.name)
-    options = Options(on=f"local:{processors}", retries=retries, keep_going=True)
+    on, spec = f"local:{processors}", strategy if asked_for else "auto"
+    options = Options(on=on, strategy=spec, retries=retries, keep_going=True)
     header = Header(
         id=home.id,
         workflow=workflow,

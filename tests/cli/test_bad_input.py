@@ -196,7 +196,6 @@ def test_no_plan_exists(folder: Path) -> None:
     "arguments",
     [
         ["plan"],
-        ["plan", "wf.yaml"],
         ["plan", "wf.yaml", "-p"],
         ["plan", "wf.yaml", "-p", "pf.yaml", "--jsno"],
         ["plna"],

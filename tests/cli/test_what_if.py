@@ -112,7 +112,9 @@ def test_pictures(folder: Path) -> None:
     ("words", "problem"),
     [
         (FILES, "nothing is to be changed"),
-        ((*FILES[:2], "--add", "p:1"), "wf.yaml is a workflow: name its machines"),
+        ((*FILES, "--add", "p:1", "--on", "local"), "in the file of -p: leave out --on"),
+        ((*FILES[:2], "--add", "p:1", "--on", "loco"), "'loco' is no place to run"),
+        (("what-if", "last", "--on", "local", "--add", "p:1"), "a run has its own machines"),
         ((*FILES, "--add", "q:1"), "unknown processor 'q'; known: p, slow; to describe a new"),
         ((*FILES, "--add", "p:1", "--at", "-2"), "at 0 s or later"),
         ((*FILES, "--add", "p:1", "--planner", "hft"), "unknown planner 'hft'"),
@@ -192,8 +194,21 @@ def test_a_run_that_failed_is_tried_again(folder: Path) -> None:
 
 
 def test_a_run_that_is_over(folder: Path) -> None:
-    home = write_run(folder, forks(2))
-    assert f"run {home.id} has finished" in refuse("what-if", "last", "--add", "x:1", cwd=folder)
+    home = write_run(folder, forks(4), factor=3.0)
+    told = asked(home, "--add", "local-0:2", "--no-history")
+    assert (told["status"], told["now"], told["tasks"]["waiting"]) == ("finished", 0, 6)
+    # by what it took, not by what was declared: split, two rounds of parts, or one, and join
+    assert told["present"]["makespan"] == pytest.approx(2.7 + 2 * 5.4 + 2.7)
+    assert told["alternatives"][0]["makespan"] == pytest.approx(2.7 + 5.4 + 2.7)
+    known = "estimates of 6 tasks: 6 measured here before (forks/join, part, split: 1 run)"
+    assert told["notes"] == [known]
+    said = succeed("what-if", "last", "--remove", "local-1", cwd=folder).splitlines()
+    assert said[0] == (
+        f"run {home.id} has finished: this is about the next one like it, on the machines that it "
+        "had in the end: 6 tasks, before the start"
+    )
+    assert said[2].startswith(" change, from the start")
+    assert "unknown processor 'x'" in refuse("what-if", "last", "--add", "x:1", cwd=folder)
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])

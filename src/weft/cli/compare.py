@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
 from weft.cli.simulate import EventRate, FailureRate, Failures, ReturnAfter, Variability
 from weft.executors.scenario import EVENT_RATE
 from weft.quantities import amount, duration
@@ -25,9 +26,6 @@ def compare(
     workflows: Annotated[
         list[Path], typer.Argument(help="Workflows: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
     ],
-    platform: Annotated[
-        Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
-    ],
     strategies: Annotated[
         str,
         typer.Option(
@@ -35,6 +33,7 @@ def compare(
             "The first is what the others are compared with."
         ),
     ],
+    platform: PlatformFile = None,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each strategy, each a new seed.")] = 100,
     qoi: Annotated[
         float, typer.Option(help="Draw durations within +-QoI of the estimates: 0.2 is 20%.")
@@ -50,6 +49,10 @@ def compare(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: .png or .svg.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    on: On = None,
+    price: Prices = None,
+    directory: DataDirectory = Path(),
+    no_history: NoHistory = False,
 ) -> None:
     """Compare strategies in the same simulated worlds: run r of each has the seed S + r.
 
@@ -61,19 +64,20 @@ def compare(
     --variability 0.4 --failures 1`
     """
     from weft import api
-    from weft.cli.costs import check_costs
     from weft.experiments import comparison, comparison_plot
 
     if plot is not None:
         comparison_plot.check_plot(plot)
-    pf, loaded = api.load_platform(platform), []
-    for path in workflows:
-        loaded.append(api.load(path))
-        check_costs(loaded[-1], pf, path)
+    file = None if platform is None else api.load_platform(platform)
+    loaded = [api.load(path) for path in workflows]
+    told = [
+        expected(path, wf, file, on, price, directory, no_history)
+        for path, wf in zip(workflows, loaded, strict=True)
+    ]
     with _progress("runs") as progress:
         result = comparison.compare(
             loaded,
-            pf,
+            told[0].platform,
             strategies,
             runs,
             qoi,
@@ -85,6 +89,7 @@ def compare(
             failures=failures,
             failure_rate=failure_rate,
             return_after=return_after,
+            estimates=[each.estimates for each in told],
         )
     if as_json:
         print(json.dumps(result.to_dict(), indent=1))

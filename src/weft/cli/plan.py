@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
 from weft.errors import InputError
 from weft.quantities import amount, duration, precise
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from weft.model import Platform, Schedule, Workflow
+    from weft.model import Expectation, Schedule, Workflow
 
 SHOWN = 30  # tasks listed one by one; beyond that a summary says more
 
@@ -23,9 +24,7 @@ def plan(
     workflow: Annotated[
         Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
     ],
-    platform: Annotated[
-        Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
-    ],
+    platform: PlatformFile = None,
     planner: Annotated[
         str | None,
         typer.Option(
@@ -49,8 +48,15 @@ def plan(
         list[Path] | None,
         typer.Option(help="Draw it: .svg, .png, .html (zoom and hover), .json (for Perfetto)."),
     ] = None,
+    on: On = None,
+    price: Prices = None,
+    directory: DataDirectory = Path(),
+    no_history: NoHistory = False,
 ) -> None:
     """Plan a workflow: which task runs where and when, how long it takes, what it costs.
+
+    Without -p: on this machine, by what a run here would expect. What tasks without a cost take is
+    looked up in the history, and said.
 
     With a budget or a deadline: the fastest plan found within the one, the cheapest one by the
     other. Where there is none, it says what there is, and exits with 2.
@@ -58,9 +64,10 @@ def plan(
     Example: `weft plan wf.yaml -p cluster.yaml --planner heft --gantt plan.html`
 
     Example: `weft plan wf.yaml -p cluster.yaml --budget 40`, or `--pareto money.png`
+
+    Example: `weft plan wf.yaml --on local:4`, as `weft run wf.yaml --on local:4` would begin
     """
     from weft import api, registry
-    from weft.cli.costs import check_costs
     from weft.limits import check_limits
 
     for path in gantt or []:
@@ -70,12 +77,13 @@ def plan(
     if planner is not None:
         registry.planner(planner)  # a wrong one is told before the work
     check_limits(budget, deadline)
-    wf, pf = api.load(workflow), api.load_platform(platform)
-    check_costs(wf, pf, workflow)
+    wf = api.load(workflow)
+    file = None if platform is None else api.load_platform(platform)
+    told = expected(workflow, wf, file, on, price, directory, no_history, budget is not None)
     if pareto is not None:
-        _pareto(wf, pf, planner, pareto, as_json, budget, deadline)
+        _pareto(wf, told, planner, pareto, as_json, budget, deadline)
         return
-    schedule = api.plan(wf, pf, planner, budget, deadline)
+    schedule = api.plan(wf, told.platform, planner, budget, deadline, estimates=told.estimates)
     if as_json:
         print(json.dumps(_as_dict(schedule, budget, deadline), indent=1))
     else:
@@ -96,7 +104,7 @@ def _check_pareto(path: Path, gantt: list[Path] | None) -> None:
 
 def _pareto(
     wf: Workflow,
-    pf: Platform,
+    told: Expectation,
     planner: str | None,
     path: Path,
     as_json: bool,
@@ -110,7 +118,14 @@ def _pareto(
     from weft.experiments.frontier_plot import write_plot
 
     with progress_bar("planning for many budgets", shown=True) as progress:
-        frontier = api.pareto(wf, pf, planner, budget=budget, progress=progress)
+        frontier = api.pareto(
+            wf,
+            told.platform,
+            planner,
+            budget=budget,
+            progress=progress,
+            estimates=told.estimates,
+        )
     # before the table: whoever reads only the head of that gets the picture, too
     write_plot(frontier, path, f"{wf.name}: what money buys", budget, deadline)
     if as_json:

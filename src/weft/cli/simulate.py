@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
 from weft.cli.money import Budget, OverBudget, Reserve, against_budget
 from weft.cli.plan import check_suffix
 from weft.cli.recovery import recovery_of
@@ -65,9 +66,7 @@ def simulate(
     workflow: Annotated[
         Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
     ],
-    platform: Annotated[
-        Path, typer.Option("--platform", "-p", help="The machines and links: YAML or JSON.")
-    ],
+    platform: PlatformFile = None,
     strategy: Annotated[
         str,
         typer.Option(
@@ -112,6 +111,10 @@ def simulate(
             help="Write every plan, event and evaluation as JSON lines; - is standard output."
         ),
     ] = None,
+    on: On = None,
+    price: Prices = None,
+    directory: DataDirectory = Path(),
+    no_history: NoHistory = False,
 ) -> None:
     """Run a workflow in a simulated world, where things go otherwise than estimated.
 
@@ -123,17 +126,17 @@ def simulate(
     With a budget: exit code 2 if no plan is affordable, 130 if it was stopped (`--over-budget`).
     """
     from weft import api, formats, registry
-    from weft.cli.costs import check_costs
     from weft.files import is_stdout
 
     for path in gantt or []:
         check_suffix(path)
     registry.strategy(strategy, budget is not None)  # a wrong one is told before the work
-    wf, pf = api.load(workflow), api.load_platform(platform)
-    check_costs(wf, pf, workflow)
+    wf = api.load(workflow)
+    file = None if platform is None else api.load_platform(platform)
+    told = expected(workflow, wf, file, on, price, directory, no_history, budget is not None)
     run = api.simulate(
         wf,
-        pf,
+        told.platform,
         strategy,
         world,
         qoi,
@@ -148,6 +151,7 @@ def simulate(
         budget=budget,
         over_budget=over_budget,
         reserve=reserve,
+        estimates=told.estimates,
     )
     written = [*(gantt or []), *([journal] if journal else [])]
     with redirect_stdout(sys.stderr) if is_stdout(journal) else nullcontext():

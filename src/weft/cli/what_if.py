@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
 from weft.cli.wording import clean, many
 from weft.errors import InputError, WeftError
 from weft.quantities import amount, duration, precise
@@ -26,12 +27,10 @@ def what_if(
         str,
         typer.Argument(
             metavar="WORKFLOW|RUN",
-            help="A workflow's file, with -p; or a run: its id, its beginning, or `last`.",
+            help="A workflow's file; or a run: its id, its beginning, or `last`.",
         ),
     ],
-    platform: Annotated[
-        Path | None, typer.Option("--platform", "-p", help="The machines and links of a workflow.")
-    ] = None,
+    platform: PlatformFile = None,
     add: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,16 +47,18 @@ def what_if(
     planner: Annotated[
         str | None, typer.Option(help="Who makes the new plans. Default: `heft`, or the run's own.")
     ] = None,
-    directory: Annotated[
-        Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
-    ] = Path(),
+    on: On = None,
+    price: Prices = None,
+    directory: DataDirectory = Path(),
+    no_history: NoHistory = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: .png or .svg.")] = None,
 ) -> None:
     """Ask what would happen if processors were added or lost, now or later. It changes nothing.
 
     Several changes are one combined change; ranges and `each` give a table. Everything goes as
-    estimated, and a new plan is taken only if it ends earlier than the present one.
+    estimated, and a new plan is taken only if it ends earlier than the present one. Of a run that
+    has finished, it is about the next one like it, on the machines that were there at its end.
 
     Example: `weft what-if wf.yaml -p cluster.yaml --add fast:1..10 --at 120 --plot add.png`
     """
@@ -65,7 +66,16 @@ def what_if(
         from weft.experiments.comparison_plot import check_plot
 
         check_plot(plot)
-    answer = _ask(subject, platform, add or [], remove or [], at, planner, directory)
+    changes = {"add": add or [], "remove": remove or [], "at": at, "planner": planner}
+    if Path(subject).is_file():
+        answer = _of_workflow(subject, platform, on, price, directory, no_history, changes)
+    else:
+        if platform is not None or on is not None or price:
+            raise InputError(
+                f"there is no file {subject!r}; a run has its own machines: leave out -p, --on and "
+                "--price"
+            )
+        answer = _of_run(subject, directory, no_history, changes)
     if as_json:
         print(json.dumps(answer.to_dict(), indent=1, allow_nan=False))
     else:
@@ -78,34 +88,32 @@ def what_if(
             print(f"wrote {plot}")
 
 
-def _ask(
-    subject: str,
+def _of_workflow(
+    path: str,
     platform: Path | None,
-    add: list[str],
-    remove: list[str],
-    at: float | None,
-    planner: str | None,
+    on: str | None,
+    price: list[str] | None,
     directory: Path,
+    no_history: bool,
+    changes: dict[str, Any],
 ) -> WhatIf:
     from weft import api
 
-    if Path(subject).is_file():
-        if platform is None:
-            raise InputError(f"{subject} is a workflow: name its machines with --platform")
-        from weft.cli.costs import check_costs
+    wf = api.load(path)
+    file = None if platform is None else api.load_platform(platform)
+    told = expected(path, wf, file, on, price, directory, no_history)
+    return api.what_if(wf, expected=told, **changes)
 
-        wf, pf = api.load(subject), api.load_platform(platform)
-        check_costs(wf, pf, subject)
-        return api.what_if(wf, pf, add, remove, at, planner)
-    if platform is not None:
-        raise InputError(f"there is no file {subject!r}; a run has its own machines: leave out -p")
+
+def _of_run(name: str, directory: Path, no_history: bool, changes: dict[str, Any]) -> WhatIf:
+    from weft import api
     from weft.journal.places import RunHome
 
     try:
-        run = RunHome.find(directory, subject).id
+        run = RunHome.find(directory, name).id
     except WeftError as error:
-        raise InputError(f"there is no file {subject!r}, and as a run: {error}") from None
-    return api.what_if(add=add, remove=remove, at=at, planner=planner, run=run, dir=directory)
+        raise InputError(f"there is no file {name!r}, and as a run: {error}") from None
+    return api.what_if(run=run, dir=directory, use_history=not no_history, **changes)
 
 
 def show(answer: WhatIf) -> None:
@@ -129,6 +137,11 @@ def _stand(answer: WhatIf) -> list[str]:
     counts = answer.tasks
     if answer.status is None:
         return [f"{answer.name}: {many(sum(counts.values()), 'task')}, before the start"]
+    if answer.is_next:
+        return [
+            f"run {answer.name} has finished: this is about the next one like it, on the machines "
+            f"that it had in the end: {many(sum(counts.values()), 'task')}, before the start"
+        ]
     said = [
         f"{counts['done']} done",
         f"{counts['running']} running",
@@ -157,7 +170,7 @@ def _table(answer: WhatIf) -> Table:
     from rich.text import Text
 
     when = "now" if answer.at == answer.now else f"at {duration(answer.at)}"
-    when = "from the start" if answer.status is None and answer.at == 0 else when
+    when = "from the start" if answer.before_start and answer.at == 0 else when
     table = Table(f"change, {when}", box=None, header_style="dim")
     for heading in ("makespan", "saves", "saves %", "cost", "more cost"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -69,13 +69,7 @@ class Cluster:
         self._others = getattr(client, "_event_handlers", {}).get("all")
         client.subscribe_topic(self.name, lambda event: hear(event[1]))
         client.subscribe_topic("all", lambda event: self._all(event, hear))
-        try:
-            client.wait_for_workers(1, timeout=timeout)
-        except TimeoutError:
-            raise InputError(
-                f"no worker has come to the Dask scheduler at {self.address} "
-                f"in {duration(timeout)}: start one with `dask worker`"
-            ) from None
+        _wait_for_workers(client, timeout)
         self._install()
         self._amm = bool(client.amm.running())
         if self._amm:  # it would drop copies that the run counts on
@@ -89,10 +83,7 @@ class Cluster:
             self.client.register_plugin(Announcer(self.name), name=self.name)
             self.client.run_on_scheduler(tell_workers, self.name)
         except Exception as error:
-            raise InputError(
-                f"the Dask cluster at {self.address} cannot run weft's tasks: {error}; "
-                "weft must be installed on its scheduler and workers, in this version"
-            ) from None
+            raise _unable(self.address, error) from None
 
     def _all(self, event: Any, hear: Callable[[Any], None]) -> Any:
         message = event[1]
@@ -170,7 +161,7 @@ class Cluster:
             known += range(n, n + len(new))
         here = self.processors[address] = known[:threads]
         self._addresses.update(dict.fromkeys(known, address))
-        machine = self._machine_name(address, name, place)
+        machine = _machine_name(address, name, place, set(self._machines.values()))
         self._machines.update(dict.fromkeys(here, machine))
         return here
 
@@ -186,18 +177,6 @@ class Cluster:
     def leave(self, address: str) -> list[int]:
         """A worker is gone: the processors that are gone with it."""
         return self.processors.pop(address, [])
-
-    def _machine_name(self, address: str, name: Any, host: str) -> str:
-        place = host
-        with contextlib.suppress(ValueError):
-            if ipaddress.ip_address(host).is_loopback:
-                place = socket.gethostname()
-        if isinstance(name, int):
-            return f"dask-{name}@{place}"
-        if isinstance(name, str) and name != address:
-            return f"{name}@{place}"
-        taken = set(self._machines.values())
-        return next(m for i in range(len(taken) + 1) if (m := f"{place}#{i}") not in taken)
 
     def close(self) -> None:
         """Leave the cluster as it was found."""
@@ -221,6 +200,55 @@ class Cluster:
         with contextlib.suppress(TimeoutError):
             dismissed = self.client.unregister_worker_plugin(self.name)
             await asyncio.wait_for(dismissed, _DISMISSED_IN)
+
+
+def look_at_cluster(
+    client: Client | str, patience: float = 15.0
+) -> tuple[Platform, tuple[str, ...]]:
+    """The processors that a run there would have, and the machine of each; nothing is changed."""
+    found: Any = connect(client, patience) if isinstance(client, str) else client
+    try:
+        _wait_for_workers(found, patience)
+        try:
+            workers: dict[str, Worker] = found.run_on_scheduler(tell_workers, "weft-look")
+        except Exception as error:
+            raise _unable(found.scheduler.address, error) from None
+    finally:
+        if isinstance(client, str):
+            found.close(timeout=5)
+    machines: list[str] = []
+    for address, (name, threads, place) in workers.items():
+        machines += [_machine_name(address, name, place, set(machines))] * threads
+    return _platform(workers, shared=False), tuple(machines)
+
+
+def _wait_for_workers(client: Any, patience: float) -> None:
+    try:
+        client.wait_for_workers(1, timeout=patience)
+    except TimeoutError:
+        raise InputError(
+            f"no worker has come to the Dask scheduler at {client.scheduler.address} in "
+            f"{duration(patience)}: start one with `dask worker`"
+        ) from None
+
+
+def _unable(address: str, error: Exception) -> InputError:
+    return InputError(
+        f"the Dask cluster at {address} cannot run weft's tasks: {error}; "
+        "weft must be installed on its scheduler and workers, in this version"
+    )
+
+
+def _machine_name(address: str, name: Any, host: str, taken: set[str]) -> str:
+    place = host
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            place = socket.gethostname()
+    if isinstance(name, int):
+        return f"dask-{name}@{place}"
+    if isinstance(name, str) and name != address:
+        return f"{name}@{place}"
+    return next(m for i in range(len(taken) + 1) if (m := f"{place}#{i}") not in taken)
 
 
 def connect(address: str, timeout: float) -> Any:

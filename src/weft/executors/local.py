@@ -236,6 +236,12 @@ def _platform(processors: int | None, known: Platform | None) -> tuple[Platform,
     return Platform.build([*old, *new]), n
 
 
+def this_machine(processors: int | None) -> tuple[Platform, tuple[str, ...]]:
+    """The processors that a run here would have, and the machine of each."""
+    platform, n = _platform(processors, None)
+    return platform, (socket.gethostname(),) * n
+
+
 def available_processors() -> int:
     """How many processors this process may use: by affinity, and by the quota of its group."""
     try:

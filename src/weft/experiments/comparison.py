@@ -108,12 +108,14 @@ def compare(
     failures: int = 0,
     failure_rate: float = 0.0,
     return_after: float = math.inf,
+    estimates: Sequence[Estimates] | None = None,
 ) -> Comparison:
     """Run every strategy on every workflow in the same simulated worlds.
 
     Run r draws the durations and the scenario of seed + r, as `simulate` would. Intervals are over
     the runs; the workflows are taken as given. The results do not depend on the number of jobs,
-    which is that of the cores unless it is given.
+    which is that of the cores unless it is given. `estimates` are those of each workflow; without
+    them it goes by declared costs.
     """
     given = [workflows] if isinstance(workflows, Workflow) else list(workflows)
     if not given:
@@ -123,7 +125,10 @@ def compare(
     chosen = _chosen(strategies)
     scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
     scenarios.check_failures(scenario, platform)
-    instances = [_instance(wf, platform, scenario) for wf in given]
+    if estimates is None:
+        estimates = [Estimates.declared(wf, platform) for wf in given]
+    known = zip(given, estimates, strict=True)
+    instances = [_instance(wf, platform, scenario, costs) for wf, costs in known]
     reality.draw(given[0], platform, instances[0].estimates, qoi, seed)  # a bad QoI or seed
 
     def one(unit: int) -> list[tuple[float, ...]]:
@@ -142,9 +147,13 @@ def compare(
     return Comparison(platform, runs, qoi, seed, overall, by_workflow, scenario)
 
 
-def _instance(workflow: Workflow, platform: Platform, scenario: Scenario) -> _Instance:
-    planned = 0.0 if scenario.calm else api.plan(workflow, platform, "heft").makespan
-    return _Instance(workflow, Estimates.declared(workflow, platform), planned)
+def _instance(
+    workflow: Workflow, platform: Platform, scenario: Scenario, estimates: Estimates
+) -> _Instance:
+    planned = 0.0
+    if not scenario.calm:
+        planned = api.plan(workflow, platform, "heft", estimates=estimates).makespan
+    return _Instance(workflow, estimates, planned)
 
 
 def _chosen(strategies: str | Sequence[str]) -> Chosen:

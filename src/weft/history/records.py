@@ -99,9 +99,10 @@ class History:
         seconds: float,
         size: float = math.nan,
         at: float | None = None,
+        run: str = "",
     ) -> None:
         """A task of one's own took so long; without `at` it is newer than all before."""
-        self._note(Row(Level.OWN, category), machine, seconds, size, at)
+        self._note(Row(Level.OWN, category), machine, seconds, size, at, run)
 
     def _note(
         self,
@@ -130,6 +131,10 @@ class History:
     def between(self, source: str, target: str) -> list[Measured]:
         """The transfers from one machine to the other that count."""
         return newest(self._transfers.get((source, target), []))
+
+    def has_run(self, run: str) -> bool:
+        """Whether anything that this run measured is here."""
+        return any(record.run == run for records in self._tasks.values() for record in records)
 
     def n_runs(self, rows: Iterable[Row]) -> int:
         """How many runs the records of these rows come from."""

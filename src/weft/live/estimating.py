@@ -78,18 +78,43 @@ class Estimating:
             estimating.look_at_files(options.directory)
         return estimating
 
+    @staticmethod
+    def look_back(
+        workflow: Workflow, directory: Path, use_history: bool, warn: Callable[[str], None]
+    ) -> Estimating:
+        """The same before there is a run: nothing is written, and no history made."""
+        origin, commands = Origin.of(workflow, directory), commands_of(workflow)
+        history = History()
+        if use_history:
+            from weft.history.database import FILE, HistoryError, home
+            from weft.history.repository import Repository
+
+            try:
+                if (home() / FILE).exists():
+                    with Repository() as repository:
+                        history = repository.history(categories_of(workflow), commands, origin)
+            except HistoryError as error:
+                warn(f"going on without the performance history: {error}")
+        estimating = Estimating(workflow, "", origin, commands, history, Learner(None, warn))
+        estimating.look_at_files(directory)
+        return estimating
+
     def predict(self, platform: Platform, machines: Machines) -> Prediction:
         """What is expected of every task on every processor."""
         names = [machines.machine(p) for p in range(platform.n_processors)]
-        sizes = None
-        if self.bytes:
-            sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
-        prediction = predict(
-            self.workflow, platform, names, self.categories, self.history, sizes, self.commands
-        )
+        prediction = self.expected(platform, names)
         self._estimates = prediction.estimates
         self._measured, self.fresh = prediction.measured(), True
         return prediction
+
+    def expected(self, platform: Platform, names: Sequence[str]) -> Prediction:
+        """The same of processors of machines with these names."""
+        sizes = None
+        if self.bytes:
+            sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
+        return predict(
+            self.workflow, platform, names, self.categories, self.history, sizes, self.commands
+        )
 
     def knows(self, tasks: BoolArray) -> bool:
         """Whether all of these tasks have a history, as far as was looked."""
@@ -140,6 +165,15 @@ class Estimating:
             ratio = max(float(seconds), 1e-6) / max(expected, 1e-6)
             self.pace = max(1e-4, (1 - FORGETS) * self.pace + FORGETS * min(ratio, 10.0))
         return float(seconds)
+
+    def recall(self, task: int, machine: str | None, detail: Mapping[str, Any], run: str) -> None:
+        """A task of a former run has finished; its time counts only if the machine is named."""
+        self._note_sizes(task, detail)
+        seconds = detail.get("seconds")
+        if machine is not None and isinstance(seconds, int | float):
+            size = self._input_bytes(task)
+            # older than all: what the history knows of later runs counts more
+            self.history.observe(self.categories[task], machine, seconds, size, 0.0, run)
 
     def observe_transfer(
         self, source: int, target: int, detail: Mapping[str, Any], machines: Machines

@@ -14,12 +14,26 @@ if TYPE_CHECKING:
     from weft.contracts import Machines
 
 EXAMPLES = "say `local`, `local:4` (processors), or `dask://host:port`"
+NO_DASK = "Dask is not installed here: pip install 'weft[dask]'"
 
 
 def check_on(on: Any) -> None:
     """Refuse what cannot be meant, before anything is made."""
     if isinstance(on, str) and not on.startswith("dask://"):
         _processors(on)
+
+
+def look_at(on: Any) -> tuple[Platform, tuple[str, ...]]:
+    """The processors that a run there would have, and their machines; nothing is begun there."""
+    if isinstance(on, str) and not on.startswith("dask://"):
+        from weft.executors.local import this_machine
+
+        return this_machine(_processors(on))
+    try:
+        from weft.executors.dask_cluster import look_at_cluster
+    except ImportError:
+        raise InputError(NO_DASK) from None
+    return look_at_cluster(_client(on))
 
 
 def open_machines(
@@ -49,10 +63,10 @@ def open_machines(
     try:
         from weft.executors.dask import DaskExecutor
     except ImportError:
-        raise InputError("Dask is not installed here: pip install 'weft[dask]'") from None
+        raise InputError(NO_DASK) from None
     return DaskExecutor(
         workflow,
-        f"tcp://{on.removeprefix('dask://')}" if isinstance(on, str) else on,
+        _client(on),
         data if options.shared else None,
         home.path,
         clock,
@@ -62,6 +76,11 @@ def open_machines(
         keep_results=options.keep_results,
         anywhere=options.absolute,
     )
+
+
+def _client(on: Any) -> Any:
+    """The address of a scheduler, or a client of it."""
+    return f"tcp://{on.removeprefix('dask://')}" if isinstance(on, str) else on
 
 
 def _processors(on: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from weft.model.call import Call, Ref
 from weft.model.check import check_schedule
-from weft.model.estimates import Estimates
+from weft.model.estimates import Estimates, Expectation
 from weft.model.money import Money, Usage, affordable, forecast
 from weft.model.platform import Link, Platform, Processor
 from weft.model.record import ENDS, AttemptLog, Evaluation, Run, TransferLog
@@ -30,6 +30,7 @@ __all__ = [
     "Copies",
     "Estimates",
     "Evaluation",
+    "Expectation",
     "Freedom",
     "Item",
     "Link",

@@ -116,9 +116,13 @@ class Situation:
                 object.__setattr__(self, name, frozen(getattr(self, name), dtype))
 
     @staticmethod
-    def at_start(workflow: Workflow, platform: Platform) -> Situation:
-        """Nothing has happened yet, and the estimates are the declared ones."""
-        return Situation(workflow, platform, Estimates.declared(workflow, platform))
+    def at_start(
+        workflow: Workflow, platform: Platform, estimates: Estimates | None = None
+    ) -> Situation:
+        """Nothing has happened yet; without estimates, the declared ones."""
+        if estimates is None:
+            estimates = Estimates.declared(workflow, platform)
+        return Situation(workflow, platform, estimates)
 
     def usable(self) -> BoolArray:
         """The processors that may be used now: there, and not about to leave at once."""

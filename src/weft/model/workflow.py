@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray, csr, frozen, row_of_each
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_of_each
 from weft.errors import InputError
 from weft.model.topology import topological_order
 
@@ -93,6 +93,14 @@ class Workflow:
     def has_costs(self) -> bool:
         """Whether any task says what it costs; those of a DAGMan file never do."""
         return bool(self.processor_cost) or not np.isnan(self.base_cost).all()
+
+    @property
+    def silent(self) -> BoolArray:
+        """The tasks that do not say what they cost anywhere."""
+        silent: BoolArray = np.isnan(self.base_cost)
+        for cost in self.processor_cost.values():
+            silent = silent & np.isnan(cost)
+        return silent
 
     @property
     def n_items(self) -> int:

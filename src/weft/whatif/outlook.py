@@ -65,6 +65,16 @@ class WhatIf:
     knee: int | None  # of the counts
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_next(self) -> bool:
+        """Whether the run has finished, and this is about the next one like it."""
+        return self.status == "finished"
+
+    @property
+    def before_start(self) -> bool:
+        """Whether nothing of it has begun."""
+        return self.status is None or self.is_next
+
     def to_dict(self) -> dict[str, Any]:
         """What `weft what-if --json` prints."""
         return {

@@ -22,15 +22,13 @@ from weft.coordinator.purse import CONTINUE
 from weft.errors import InputError
 from weft.executors.reality import Reality, platform_changes
 from weft.executors.simulated import SimulatedExecutor
-from weft.journal.log import Contents, read
+from weft.journal.log import Contents
 from weft.journal.places import RunHome
-from weft.journal.summary import summarise
 from weft.kernels import board as b
-from weft.live.replay import replay
-from weft.model import STANDS_STILL, Estimates, Platform, Schedule, Workflow
+from weft.live.replay import Replayed
+from weft.model import STANDS_STILL, Expectation, Schedule, Workflow
 from weft.model.events import NO_FAULT, Event, EventKind, NewEstimates
 from weft.policies.static import Static
-from weft.quantities import duration
 from weft.whatif.machines import Park
 from weft.wiring import Progress, perform, stuck
 
@@ -82,22 +80,20 @@ class Stage:
         return self.planner.plan(self.coordinator.situation())
 
 
-def before_start(workflow: Workflow, platform: Platform, planner: str) -> Stage:
-    """Nothing has started, and the declared costs are the estimates."""
-    estimates = Estimates.declared(workflow, platform)
+def before_start(workflow: Workflow, expected: Expectation, planner: str) -> Stage:
+    """Nothing has started."""
+    platform, estimates = expected.platform, expected.estimates
     coordinator = Coordinator(workflow, platform, estimates, Static())
-    park = Park(workflow, platform, estimates)
+    measured = expected.on is not None  # else a declared cost counts for new machines, too
+    park = Park(workflow, platform, estimates, measured, expected.one_host)
     return Stage(coordinator, registry.planner(planner), park, workflow.name, begun=False)
 
 
-def in_progress(home: RunHome, planner: str | None = None) -> Stage:
-    """A run as its journal tells it; one that nobody drives goes on as if resumed now."""
-    status = summarise(home).status
-    contents = read(home.journal)
-    replayed = replay(contents, home.data)
+def in_progress(
+    home: RunHome, contents: Contents, replayed: Replayed, status: str, planner: str | None
+) -> Stage:
+    """A run that is not done yet; one that nobody drives goes on as if resumed now."""
     header, coordinator = replayed.header, replayed.progress.coordinator
-    if status == FINISHED:
-        raise InputError(f"run {header.id} has finished at {duration(coordinator.now)}: ask before")
     own = replayed.progress.planner
     chosen = own if planner is None else registry.planner(planner)
     if coordinator.policy is not None:
