@@ -256,7 +256,7 @@ def test_the_present_is_left_alone() -> None:
         (("p:5000",), (), None, "at most 1,000 processors"),
         ((), ("z",), None, "unknown processor 'z'; known: p, q; --remove each"),
         ((), ("p", "p"), None, "removed twice"),
-        (("p:1",), (), -1.0, "at 0 s or later, not at -1"),
+        (("p:1",), (), -1.0, "at 0 s or later, not -1"),
         (("p:1",), (), math.nan, "or later"),
         ((), ("late",), 1.0, "it is not there at 1 s"),
     ],
