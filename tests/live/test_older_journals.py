@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import weft
 from chaos.runs import limited
 from weft.cli.report_data import report_of
 from weft.errors import InputError
@@ -16,9 +17,12 @@ from weft.journal.log import Journal, read
 from weft.journal.places import RunHome
 from weft.kernels import board as b
 from weft.live import resume
-from weft.live.header import RULES
+from weft.live.header import RULES, Header
+from weft.live.options import Options
 from weft.live.replay import replay
+from weft.model import Estimates, Platform
 from weft.model.check_run import check_run
+from weft.model.platform import Processor
 
 # runs of 16 commands, `t5` writes `x5`, whose weft was killed when about half was done; the one on
 # Dask has ended. By name: rules-VERSION-STRATEGY
@@ -100,6 +104,25 @@ def test_resumed(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     replayed.progress.coordinator.check_state()
     for name, values in vars(outcome.run.attempts).items():
         np.testing.assert_array_equal(values, getattr(replayed.run().attempts, name))
+
+
+@pytest.mark.parametrize(("rules", "ok"), [(4, True), (RULES, False)])
+def test_commands_keep_the_shell_that_they_had(
+    rules: int, ok: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was begun when `false; true` was a success is not made to fail half-way."""
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    wf = weft.load({"name": "kept", "tasks": {"t0": {"run": "false; echo 0 > x0", "cost": 1}}})
+    home = RunHome.create(tmp_path, "kept")
+    options = Options(on="local:1", directory=tmp_path)
+    platform = Platform.build([Processor("local-1", host="here")])
+    header = Header(
+        "kept", wf, platform, ("here",), Estimates.declared(wf, platform), "static", 0.0, options,
+        False, False, None, "2026-01-01T00:00:00+00:00",
+    )  # fmt: skip
+    Journal.create(home.journal, {**header.to_dict(), "rules": rules}).close()
+    with limited(60):
+        assert resume(home).ok == ok
 
 
 def test_lost_files_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

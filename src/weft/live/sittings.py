@@ -27,7 +27,7 @@ from weft.live.deadlines import (
     within_limits,
 )
 from weft.live.estimating import Estimating
-from weft.live.header import RULES, Header, now_in_words
+from weft.live.header import RULES, Header, now_in_words, rules_of
 from weft.live.heartbeat import last_moment, moment
 from weft.live.machines import check_on, open_machines
 from weft.live.options import Options
@@ -45,7 +45,7 @@ from weft.live.spending import (
 )
 from weft.live.switching import AUTO, chosen_strategy
 from weft.live.taking_up import take_up, with_added
-from weft.live.workflows import check_same
+from weft.live.workflows import check_same, in_their_shell
 from weft.model import Call, Platform, Workflow
 from weft.model.events import Command
 from weft.wiring import Progress
@@ -202,7 +202,8 @@ def resume(
         on = with_added(header.options.on, coordinator) if on is None else on
         options = replace(header.options, on=on)
         clock, known = Clock(_last_time(contents, coordinator)), last_moment(contents.entries)
-        machines = open_machines(header.workflow, calls, options, home, clock, coordinator.platform)
+        work = in_their_shell(header.workflow, rules_of(contents.header))
+        machines = open_machines(work, calls, options, home, clock, coordinator.platform)
         stack.callback(machines.close)
         estimating = Estimating.open(header.workflow, options, header.id, calls, listener.said)
         stack.callback(estimating.learner.close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from weft.errors import InputError
@@ -9,6 +10,7 @@ from weft.formats.weft_workflow import workflow_to_dict
 from weft.journal.packed import pack, unpack
 from weft.model import TaskSpec, Workflow
 
+STRICT = 5  # the rules since which a command ends at its first error
 ARRAYS = ("base_cost", "item_size", "item_producer", "use_ptr", "use_task")
 
 
@@ -40,6 +42,17 @@ def workflow_from_entry(content: dict[str, Any]) -> Workflow:
             for task, spec in content["specs"].items()
         },
     )
+
+
+def in_their_shell(workflow: Workflow, rules: int) -> Workflow:
+    """The workflow as a run of former rules began it: commands that chose no shell had sh."""
+    if rules >= STRICT:
+        return workflow
+    specs = {
+        task: replace(spec, shell="sh") if spec.run is not None and spec.shell is None else spec
+        for task, spec in workflow.specs.items()
+    }
+    return replace(workflow, specs=specs)
 
 
 def check_same(journalled: Workflow, given: Workflow, run: str) -> None:
