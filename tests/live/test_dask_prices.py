@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import weft
@@ -38,11 +39,18 @@ def test_prices(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         me.until(lambda: len(me.session.coordinator.platform.processor_names) == 3)
         Path(gate).touch()
 
+    place = f"dask://{cluster.address.removeprefix('tcp://')}"
+    told = weft.estimate(flow.build()[0], on=place, price={"worker-*": 1, names[1]: (2, 3600)})
+    assert told.platform.processor_names == tuple(
+        names
+    )  # what a run would have, before there is one
+    assert told.platform.price.tolist() == [1, 2]
+    assert told.estimates.cost.tolist() == pytest.approx(np.full((3, 2), 10.0))
     somebody = Somebody(act)
     price: dict[str, float | tuple[float, float]] = {"worker-*": 1, names[1]: (2, 3600)}
     with limited(90):
         outcome = weft.run(
-            flow, f"dask://{cluster.address.removeprefix('tcp://')}", dir=tmp_path, price=price,
+            flow, place, dir=tmp_path, price=price,
             transfer_price=0.5, budget=1e6, use_history=False, listener=somebody,
         )  # fmt: skip
     assert somebody.error is None
