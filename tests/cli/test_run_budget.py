@@ -63,7 +63,7 @@ def test_late_by_the_deadline(folder: Path) -> None:
     write_workflow(folder, {"a": {"run": "sleep 0.2", "cost": 0.05}})
     done = weft("run", "wf.yaml", *ON, "--deadline", "0.1s", cwd=folder)
     assert done.returncode == 4, done.stderr
-    assert re.search(r"^deadline 0.1 s: ended at .* late; known at ", done.stdout, re.MULTILINE)
+    assert re.search(r"^deadline .*: ended at .* late; known at ", done.stdout, re.MULTILINE)
     assert (report(folder)["deadline"], report(folder)["in_time"]) == (0.1, False)
     done = weft("run", "wf.yaml", *ON, "--deadline", "0.1s", "--budget", "0.1", cwd=folder)
     assert done.returncode == 3, done.stderr
@@ -99,7 +99,9 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
     assert lines[0].startswith(f"run {run} stopped: 1 of 2 tasks done in ")
     assert "not done: 1 task (b)" in lines
     (again,) = (line for line in lines if line.startswith("go on with it: "))
-    found = re.fullmatch(rf"go on with it: weft resume {run} --budget ([\d.]+) \(or more\)", again)
+    found = re.fullmatch(
+        rf"go on with it: weft resume {run} --budget ([\d.]+) \(or more.*\)", again
+    )
     assert found is not None
     told = report(folder)
     assert told["status"] == "stopped"

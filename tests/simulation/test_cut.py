@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from chaos.runs import use_plain_kernels
 from simulation.test_budget import cheapest_cost, priced, run_with
 from simulation.worlds import Case, random_case, same_record
 from weft.coordinator.purse import CUT
@@ -19,19 +20,23 @@ from weft.model.money import MONEY_GONE
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
-CANCELLED = ENDS.index("cancelled")
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_plain_kernels(monkeypatch)
 
 
-@pytest.mark.parametrize("spec", ["static[planner=loss3]", "gtp/c/r", "aheft"])
-@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize(
+    ("spec", "units"), [("static[planner=loss3]", True), ("gtp/c/r", False), ("aheft", False)]
+)
 def test_never_more_than_the_budget(spec: str, units: bool) -> None:
-    """Things take up to twice as long as expected; machines change and are lost."""
+    """Things take about four times as long as expected; machines change and are lost."""
     cuts = 0
-    for seed in range(12):
+    for seed in range(6):
         case = priced(random_case(seed, stops=False), seed, plain=not units)
         pf = case.platform
         case = replace(case, platform=replace(pf, link_price=np.zeros_like(pf.link_price)))
-        slow = Reality(case.reality.work * 2, case.reality.changes)
+        slow = Reality(case.reality.work * 4, case.reality.changes)
         case = replace(case, reality=slow)
         budget = 1.05 * cheapest_cost(case)
         run = run_with(case, spec, budget, CUT)

@@ -95,10 +95,18 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
     print(f"more about it: {command('report', outcome.id, directory)}")
     again = command("resume", outcome.id, directory)
     if outcome.needed is not None:
-        print(f"go on with it: {again} --budget {rounded_up(outcome.needed)} (or more)")
+        print(f"go on with it: {again} --budget {rounded_up(outcome.needed)}{_expected(outcome)}")
         print(f"or finish it the cheapest way all the same: {again} --over-budget continue")
     elif not outcome.ok:
         print(f"go on with it: {again}")
+
+
+def _expected(outcome: Outcome) -> str:
+    """What may be enough, beside what is advised."""
+    expected = math.nan if outcome.money is None else outcome.money.projected
+    if not expected < 0.99 * (outcome.needed or 0.0):
+        return " (or more)"
+    return f" (or more; {rounded_up(expected)} if all goes as expected from now on)"
 
 
 def _figures(outcome: Outcome, run: Run) -> None:

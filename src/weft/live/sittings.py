@@ -213,6 +213,7 @@ def resume(
         session.attempts_before = int(coordinator.board.counts[b.N_ATTEMPTS])
         then: dict[str, Any] = {} if over_budget is None else {"over_budget": over_budget}
         then |= {} if deadline is None else {"deadline": deadline}
+        clock.set(_last_time(contents, coordinator))  # finding the machines is no time of the run
         recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
         return _sit(session, lambda: take_up(session, clock.set, known, budget), fetch)
 
