@@ -73,7 +73,7 @@ def test_results_between_are_kept_if_asked_for(cluster: Cluster, data: Path) -> 
     flow, total = sums()
     plain = weft.run(flow, dask(cluster), dir=data)
     assert plain.result(total) == 36
-    with pytest.raises(weft.WeftError, match="has no result"):
+    with pytest.raises(weft.WeftError, match="was not kept"):
         plain.result(flow.tasks[0])
     kept = weft.run(flow, dask(cluster), dir=data, keep_results=True)
     assert [kept.result(task) for task in flow.tasks] == [*range(1, 9), 10, 26, 36]
@@ -182,3 +182,17 @@ def test_two_runs_at_once(cluster: Cluster, data: Path) -> None:
     for thread in threads:
         thread.join(60)
     assert results == [36, 36]
+
+
+def test_results_that_are_not_there(cluster: Cluster, data: Path) -> None:
+    flow = weft.Flow("quotients")
+    one = flow.task(operator.truediv, 2, 2, name="one")
+    read = flow.task(operator.neg, one, name="read")
+    bad = flow.task(operator.truediv, one, 0, name="bad")
+    run = weft.run(flow, dask(cluster), dir=data, keep_going=True)
+    assert run.result(read) == -1
+    with pytest.raises(ZeroDivisionError, match="division by zero") as caught:
+        run.result(bad)
+    assert "task 'bad' failed" in str(caught.value.__cause__)
+    with pytest.raises(weft.WeftError, match="result of task 'one' was not kept, as other tasks"):
+        run.result(one)

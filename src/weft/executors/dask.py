@@ -308,6 +308,8 @@ class DaskExecutor:
     def _failed(self, given: Submission, report: dict[str, Any]) -> None:
         assert given.attempt is not None
         self._given.drop(given)
+        if report.get("error"):
+            self._jobs.keep_error(given.task, report["error"])
         unlisted = self._jobs.unlisted(given.task, given.attempt)
         self._ready.append(failed(given.attempt, report, str(self._jobs.home), unlisted))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import cloudpickle
 from weft.errors import InputError
 from weft.executors.command import CommandJob, unlisted
 from weft.executors.dask_tasks import SMALL, run_call, run_shell
-from weft.executors.results import SmallResults, is_kept, result_path
+from weft.executors.results import SmallResults, error_path, is_kept, result_path
 from weft.executors.scratch import read_marker
 from weft.files import write_bytes
 from weft.model.call import Call, refs
@@ -196,6 +197,14 @@ class Jobs:
                 write_bytes(target, content[name])
             else:
                 raise InputError("it leads out of the run's directory", source=name)
+
+    def keep_error(self, task: int, content: bytes) -> None:
+        """Bring an error home; without it there are words."""
+        with (
+            suppress(OSError),
+            open(error_path(self._results, task), "wb", opener=_private) as file,
+        ):
+            file.write(content)
 
     @cached_property
     def _small(self) -> SmallResults:

@@ -26,6 +26,7 @@ from weft.executors.processes import Stop
 from weft.model.call import filled
 
 BIG = 1_000_000  # bytes; what is smaller travels with the task that reads it
+_LARGEST_ERROR = 65536  # bytes
 SMALL = 1024  # bytes; a product up to this size travels with the report
 PAUSE = 0.005  # seconds; the first report goes at once, those soon after it together
 TAIL_LINES = 20
@@ -162,6 +163,7 @@ def run_call(function: bytes, arguments: bytes, product: bool, inputs: Sequence[
         record["seconds"] = time.perf_counter() - begin
         record["reason"] = "".join(traceback.format_exception_only(error)).strip()[-500:]
         record["tail"] = _last_lines(traceback.format_exc())
+        record["error"] = _pickled(error)
     reporter.records[key] = record
     return result
 
@@ -169,6 +171,15 @@ def run_call(function: bytes, arguments: bytes, product: bool, inputs: Sequence[
 @lru_cache(maxsize=256)
 def _loaded(function: bytes) -> Any:
     return pickle.loads(function)
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    """An error for the client, if it can travel with the report."""
+    try:
+        content = cloudpickle.dumps(error, protocol=5) if isinstance(error, Exception) else b""
+    except Exception:  # pickling calls code of the objects, which may raise anything
+        return None
+    return content if 0 < len(content) <= _LARGEST_ERROR else None
 
 
 def _last_lines(text: str) -> str:

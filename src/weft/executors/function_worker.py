@@ -107,6 +107,9 @@ def _answer(request: Mapping[str, Any], call: bytes) -> dict[str, Any]:
         doing = "its result cannot be kept"
         size = _write(result, request["result"])
     except BaseException as error:  # whatever it is, it must be told, not end the process
+        if isinstance(error, Exception) and request["error"]:
+            with contextlib.suppress(Exception):  # it is told in words anyway
+                _write(error, request["error"])
         return {"seconds": time.perf_counter() - begin, **_told(error, doing)}
     return {"seconds": seconds, "size": size}
 

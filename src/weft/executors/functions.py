@@ -31,6 +31,7 @@ class FunctionJob:
     log: str  # what it prints is kept as this path + ".out" and ".err"
     live_log: str  # where it is written; if nothing is, left there and not kept
     environment: Mapping[str, str]
+    error: str = ""  # the file that an error is written to
     timeout: float | None = None
 
 
@@ -108,6 +109,7 @@ class FunctionWorker:
         request = {
             "log": job.live_log,
             "result": job.result,
+            "error": job.error,
             "results": {str(task): path for task, path in job.results.items()},
             "environment": dict(job.environment),
         }

@@ -15,7 +15,7 @@ from weft.executors.functions import FunctionJob, FunctionOutcome, FunctionWorke
 from weft.executors.logs import LOG_ENDS, keep_logs, tail_of
 from weft.executors.processes import OF_RUN, Stop
 from weft.executors.progress import ENDING, VARIABLE, forget_progress
-from weft.executors.results import result_path
+from weft.executors.results import error_path, result_path
 from weft.executors.scratch import (
     done_line,
     last_change,
@@ -121,6 +121,7 @@ class Jobs:
             call=call,
             results={other: self.result(other) for other in refs(call)},
             result=desk.path + ".pkl",
+            error=error_path(os.path.join(self.home, "results"), task),
             log=self._log(attempt, task),
             live_log=desk.path,
             environment={

@@ -24,6 +24,24 @@ def result_path(results: str | os.PathLike[str], task: int) -> str:
     return os.path.join(results, f"{task}.pkl")
 
 
+def error_path(results: str | os.PathLike[str], task: int) -> str:
+    """The file of the error that a task raised last."""
+    return os.path.join(results, f"{task}.error")
+
+
+def load_error(results: str | os.PathLike[str], task: int) -> Exception | None:
+    """The error that a task raised last, as far as it can be had."""
+    try:
+        error = pickle.loads(Path(error_path(results, task)).read_bytes())
+    except Exception:  # there is none, or unpickling it calls code that raises
+        return None
+    return error if isinstance(error, Exception) else None
+
+
+class NoResultError(WeftError):
+    """There is no result of a task here."""
+
+
 class SmallResults:
     """The file of small results, to append to; a record that is cut short counts as none."""
 
@@ -109,7 +127,7 @@ def load_result(results: str | os.PathLike[str], task: int, name: str = "") -> A
     try:
         return pickle.loads(_content(results, task, path))
     except FileNotFoundError:
-        raise WeftError(f"task {shown} has no result: it has not finished") from None
+        raise NoResultError(f"task {shown} has no result: it has not finished") from None
     except Exception as error:  # unpickling calls code of the objects, which may raise anything
         what = f"{type(error).__name__}: {error}"
         raise WeftError(f"the result of task {shown} cannot be read: {what} ({path})") from error

@@ -35,6 +35,8 @@ class Header:
     blind: bool
     source: str | None  # the workflow's file
     created: str
+    python: str = ""  # that the digests are of
+    digests: tuple[str | None, ...] | None = None  # of the calls; None: not known
 
     def to_dict(self) -> dict[str, Any]:
         """The header as the journal has it."""
@@ -58,6 +60,7 @@ class Header:
             "platform": platform_to_dict(self.platform),
             "machines": list(self.machines),
             "estimates": pack(self.estimates.cost),
+            **({} if self.digests is None else {"python": self.python, "digests": self.digests}),
         }
 
     @staticmethod
@@ -90,6 +93,8 @@ class Header:
             blind=content["blind"],
             source=content["source"],
             created=content["created"],
+            python=content.get("python", ""),
+            digests=tuple(content["digests"]) if "digests" in content else None,
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import WeftError
+from weft.executors.results import NoResultError, load_error
 from weft.model import Money, Run
 
 FINISHED, FAILED, STOPPED = "finished", "failed", "stopped"
@@ -53,10 +54,22 @@ class Outcome:
         return self.run.makespan
 
     def result(self, task: Any) -> Any:
-        """What the function of this task gave back."""
+        """What the function of this task gave back; of a task that failed, its error is raised."""
         if self.fetch is None:
             raise LookupError("a run of commands has no results but its files")
-        return self.fetch(task)
+        name = getattr(task, "name", None)
+        for failure in self.failures:
+            if failure.task == name:
+                raise _error_of(self.home, task.index, failure)
+        try:
+            return self.fetch(task)
+        except NoResultError:
+            if name in self.not_done:
+                raise
+        raise WeftError(
+            f"the result of task {name!r} was not kept, as other tasks read it: "
+            "weft.run(..., keep_results=True) keeps it"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft run --json` prints."""
@@ -87,6 +100,17 @@ class Outcome:
         amounts = self.money.to_dict() | {"needed": self.needed}
         known = {k: v if v is not None and math.isfinite(v) else None for k, v in amounts.items()}
         return {"money": known}
+
+
+def _error_of(home: Path, task: int, failure: Failure) -> Exception:
+    """The task's own error where it can be had; where it was raised there is told by its cause."""
+    words = f"task {failure.task!r} failed: {failure.reason}"
+    told = f"{words}\n{failure.tail}" if failure.tail else words
+    error = load_error(home / "results", task)
+    if error is None or type(error).__name__ not in failure.reason:  # of an earlier attempt
+        return WeftError(told)
+    error.__cause__ = WeftError(told)
+    return error
 
 
 class RunFailedError(WeftError):

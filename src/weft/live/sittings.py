@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft import registry
 from weft.coordinator import Coordinator
 from weft.errors import InputError
@@ -26,6 +28,7 @@ from weft.live.deadlines import (
     give_deadline,
     within_limits,
 )
+from weft.live.digests import PYTHON, check_calls, digests_of
 from weft.live.estimating import Estimating
 from weft.live.header import RULES, Header, now_in_words, rules_of
 from weft.live.heartbeat import last_moment, moment
@@ -34,7 +37,7 @@ from weft.live.options import Options
 from weft.live.outcome import Outcome
 from weft.live.prices import costs_money, in_words, priced, unused
 from weft.live.recorder import JournalRecorder
-from weft.live.replay import replay
+from weft.live.replay import Replayed, replay
 from weft.live.requests import Requests
 from weft.live.session import Listener, Session, Silent
 from weft.live.signals import StopNow, listening
@@ -118,6 +121,8 @@ def start(
             blind=prediction.blind,
             source=source,
             created=now_in_words(),
+            python=PYTHON,
+            digests=None if calls is None else tuple(digests_of(calls)),
         )
         coordinator = Coordinator(
             workflow,
@@ -197,6 +202,7 @@ def resume(
             )
         claim(home, outputs(header.workflow, calls))
         give_deadline(progress, header.id, deadline)
+        changed = {} if calls is None else _check_calls(replayed, contents, calls, listener)
         give_budget(progress, header.id, budget, over_budget)
         coordinator = progress.coordinator
         on = with_added(header.options.on, coordinator) if on is None else on
@@ -213,9 +219,35 @@ def resume(
         session.attempts_before = int(coordinator.board.counts[b.N_ATTEMPTS])
         then: dict[str, Any] = {} if over_budget is None else {"over_budget": over_budget}
         then |= {} if deadline is None else {"deadline": deadline}
+        then |= {"digests": changed} if changed else {}
         clock.set(_last_time(contents, coordinator))  # finding the machines is no time of the run
         recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
         return _sit(session, lambda: take_up(session, clock.set, known, budget), fetch)
+
+
+def _check_calls(
+    replayed: Replayed, contents: Contents, calls: Sequence[Call], listener: Listener
+) -> dict[str, str | None]:
+    """Refuse functions and arguments that are not what they were; what may have changed, if any."""
+    header, board = replayed.header, replayed.progress.coordinator.board
+    if header.digests is None or header.python != PYTHON:
+        why = "its journal does not know them" if header.digests is None else "Python is another"
+        listener.said(
+            f"whether functions and arguments are what they were cannot be checked: {why}"
+        )
+        return {}
+    known = dict(enumerate(header.digests))
+    for entry in contents.entries:
+        if entry.get("t") == "resumed":
+            known |= {int(task): digest for task, digest in entry.get("digests", {}).items()}
+    used = np.isin(board.status, [b.DONE, b.RUNNING])
+    names = header.workflow.task_names
+    changed = check_calls(names, known, calls, lambda task: bool(used[task]), header.id)
+    unknown = [names[t] for t in np.flatnonzero(used).tolist() if known.get(t) is None]
+    if unknown:
+        listed = ", ".join(unknown[:5]) + (", ..." if unknown[5:] else "")
+        listener.said(f"whether these tasks have changed cannot be checked: {listed}")
+    return {str(task): digest for task, digest in changed.items()}
 
 
 def _sit(
