@@ -184,9 +184,9 @@ def test_an_expression(given: Given, name: str) -> None:
     assert_alike(computed([expression], optimize=False), ([wanted],))
 
 
-def test_the_whole_table_in_one_real_run(given: Given, tmp_path: Path) -> None:
+def test_every_third_of_the_table_in_one_real_run(given: Given, tmp_path: Path) -> None:
     """Of mixed arguments Dask itself would change the order, so each is asked for alone."""
-    expressions = {name: make(given) for name, make in TABLE.items()}
+    expressions = {name: TABLE[name](given) for name in list(TABLE)[::3]}
     results = weft.compute(expressions, dir=tmp_path, use_history=False)
     assert list(results) == list(expressions)
     for name, expression in expressions.items():
