@@ -106,5 +106,5 @@ def test_times_as_people_write_them() -> None:
         assert read_time(text) == 5400
     assert read_time("2d") == 172_800
     for text in ("", "soon", "5 weeks", "-3", "1h30", "nan"):
-        with pytest.raises(Exception, match="is no time"):
+        with pytest.raises(InputError, match="is no time"):
             read_time(text)

@@ -104,7 +104,7 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
 def _expected(outcome: Outcome) -> str:
     """What may be enough, beside what is advised."""
     expected = math.nan if outcome.money is None else outcome.money.projected
-    if not expected < 0.99 * (outcome.needed or 0.0):
+    if not outcome.run.budget < expected < 0.99 * (outcome.needed or 0.0):
         return " (or more)"
     return f" (or more; {rounded_up(expected)} if all goes as expected from now on)"
 

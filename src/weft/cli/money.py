@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.wording import took
-from weft.errors import rounded_up
+from weft.errors import InputError, rounded_up
 from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 def read_time(text: str) -> float:
     """Seconds, from `5400`, `90min`, `1.5h` or `1h 30min`."""
     if not _TIMES.fullmatch(text.strip()):
-        raise typer.BadParameter(f"{text!r} is no time: 5400 (seconds), 90min, 1.5h or 2d")
+        raise InputError(f"{text!r} is no time: 5400 (seconds), 90min, 1.5h or 2d")
     return sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text))
 
 
