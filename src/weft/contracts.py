@@ -47,10 +47,14 @@ class Notice:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a new plan is taken, and what the old one was expected to give where that counted."""
+    """Whether a new plan is taken, and what the old one was expected to give where that counted.
+
+    `going_on` is the old one from now on: if it is kept, starts are late by that.
+    """
 
     taken: bool
     projected: float = float("nan")
+    going_on: Schedule | None = None
 
 
 TAKEN = Verdict(taken=True)
@@ -74,6 +78,11 @@ class Policy(Protocol):
     @property
     def reuse(self) -> Reuse:
         """Which copies of an item may be used."""
+        ...
+
+    @property
+    def stays(self) -> bool:
+        """Whether tasks keep their processor where an equal one of its host would do as well."""
         ...
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, row_of_each
+from weft.arrays import BoolArray, FloatArray, IntArray, row_of_each
 from weft.kernels.compiled import compiled, pays
 from weft.kernels.slack import spare_times
 from weft.model import Schedule, Situation
@@ -22,15 +22,10 @@ def slack_and_spare(
     """
     wf, pf = schedule.workflow, schedule.platform
     per_unit = pf.time_per_unit if situation is None else situation.time_per_unit
-    pointers, queue = schedule.queue
-    following = np.full(wf.n_tasks, -1, dtype=np.int32)
-    following[queue[:-1]] = queue[1:]
-    ends = pointers[1:]
-    following[queue[ends[ends > pointers[:-1]] - 1]] = -1  # nothing follows the last of a row
     kernel = compiled(spare_times) if pays(4 * len(wf.use_task), spare_times) else spare_times
     return kernel(
         schedule.in_time,
-        following,
+        _following(schedule),
         wf.out_ptr,
         wf.out_item,
         wf.use_ptr,
@@ -45,6 +40,38 @@ def slack_and_spare(
         schedule.finish,
         schedule.makespan,
     )
+
+
+def steps_before(schedule: Schedule, situation: Situation) -> FloatArray:
+    """How many tasks must end one after another before each can start, those that run included.
+
+    The situation is the one that the schedule was made for. What is done is no step any more.
+    """
+    wf = schedule.workflow
+    done = np.zeros(wf.n_tasks, dtype=np.bool_)
+    done[situation.attempts.task[~np.isnan(situation.attempts.finish)]] = True
+    steps = [0] * wf.n_tasks
+    out_ptr, use_ptr = wf.out_ptr.tolist(), wf.use_ptr.tolist()
+    out_item, use_task = wf.out_item.tolist(), wf.use_task.tolist()
+    following = _following(schedule).tolist()
+    for task in schedule.in_time[~done[schedule.in_time]].tolist():
+        after = steps[task] + 1
+        nexts = [following[task]] if following[task] >= 0 else []
+        for item in out_item[out_ptr[task] : out_ptr[task + 1]]:
+            nexts += use_task[use_ptr[item] : use_ptr[item + 1]]
+        for other in nexts:
+            steps[other] = max(steps[other], after)
+    return np.array(steps, dtype=np.float64)
+
+
+def _following(schedule: Schedule) -> IntArray:
+    """The task after each on its processor; -1: none."""
+    pointers, queue = schedule.queue
+    following = np.full(schedule.workflow.n_tasks, -1, dtype=np.int32)
+    following[queue[:-1]] = queue[1:]
+    ends = pointers[1:]
+    following[queue[ends[ends > pointers[:-1]] - 1]] = -1  # nothing follows the last of a row
+    return following
 
 
 def _waits(schedule: Schedule, situation: Situation | None) -> BoolArray:

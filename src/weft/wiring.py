@@ -43,6 +43,7 @@ from weft.model.events import (
     Replan,
 )
 from weft.spec import spec_of
+from weft.staying import staying
 
 
 class StuckError(WeftError):
@@ -124,9 +125,13 @@ class Progress:
 
     def answer(self, asked: Replan) -> NewPlan:
         """Ask the planner, and take the time."""
+        coordinator = self.coordinator
         assert self.planner is not None
+        assert coordinator.policy is not None
         begun = time.perf_counter()
-        schedule = answered(self.planner, self.coordinator, asked)
+        schedule = answered(self.planner, coordinator, asked)
+        if schedule is not None and coordinator.plan is not None and coordinator.policy.stays:
+            schedule = staying(schedule, coordinator.plan, coordinator.situation())
         seconds = time.perf_counter() - begun
         self.planning_seconds += seconds
         return NewPlan(asked.time, asked.version, schedule, seconds)

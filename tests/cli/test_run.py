@@ -50,7 +50,7 @@ def test_a_second_run_is_planned_with_what_the_first_has_taught(folder: Path) ->
     first = weft("run", "wf.yaml", *ON, cwd=folder)
     assert "strategy ico" in first.stderr
     again = weft("run", "wf.yaml", *ON, "--quiet", cwd=folder)
-    assert "strategy slack" in again.stderr
+    assert "strategy adaptive" in again.stderr
     assert "(planned " in again.stdout
     assert "done on" not in again.stderr
     without = weft("run", "wf.yaml", *ON, "--no-history", cwd=folder)

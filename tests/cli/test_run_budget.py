@@ -47,7 +47,7 @@ def test_a_budget_that_holds(folder: Path) -> None:
     assert '"reserve":0.03' in journal.read_text()
     said = done.stderr.splitlines()
     assert said[0] == "prices: 1 per second"
-    assert said[2].endswith("2 tasks on 1 processor (local:1), strategy slack")
+    assert said[2].endswith("2 tasks on 1 processor (local:1), strategy adaptive")
     assert re.search(r"\] [\d.]+ spent, 0 committed, [\d.]+ projected of a budget of 30", said[-1])
     assert re.search(r"^budget 30: [\d.]+ spent, [\d.]+ left$", done.stdout, re.MULTILINE)
     told = report(folder)

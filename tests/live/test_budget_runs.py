@@ -60,7 +60,7 @@ def test_a_budget_that_holds(data: Path) -> None:
     outcome = go(work, data, on="local:2", price=price, budget=40)
     run = checked(outcome)
     replayed(outcome)
-    assert run.strategy == "slack"
+    assert run.strategy == "adaptive"
     assert run.plans[0].cost == pytest.approx(40)
     assert set(run.plans[0].processor.tolist()) == {0}
     assert run.within_budget

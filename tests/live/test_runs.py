@@ -45,7 +45,7 @@ def test_blind_first_and_planned_then(tmp_path: Path) -> None:
     first = go(tmp_path, CHAIN)
     assert (first.status, first.run.strategy, first.run.plans) == ("finished", "ico", ())
     second = go(tmp_path, CHAIN)
-    assert (second.status, second.run.strategy) == ("finished", "slack")
+    assert (second.status, second.run.strategy) == ("finished", "adaptive")
     assert (tmp_path / "data" / "b").read_text() == "1\n1\n"
     assert set(second.measured) == {0, 1}
     third = go(tmp_path, CHAIN, use_history=False)
@@ -54,7 +54,7 @@ def test_blind_first_and_planned_then(tmp_path: Path) -> None:
 
 def test_declared_costs_are_planned_with(tmp_path: Path) -> None:
     tasks = {name: {**fields, "cost": 0.1} for name, fields in CHAIN.items()}
-    assert go(tmp_path, tasks, use_history=False).run.strategy == "slack"
+    assert go(tmp_path, tasks, use_history=False).run.strategy == "adaptive"
 
 
 COUNTED = "echo x >> $WEFT_DIR/tries; test $(wc -l < $WEFT_DIR/tries) -ge {n}"

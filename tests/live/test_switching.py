@@ -84,12 +84,12 @@ def test_once_all_that_is_left_is_known(tmp_path: Path) -> None:
     assert outcome.ok
     assert ears.messages[0].startswith("planning blind")
     assert "in the order of `ico`" in ears.messages[0]
-    assert [m for m in ears.messages if m.startswith("from now on by plans (`slack`)")]
+    assert [m for m in ears.messages if m.startswith("from now on by plans (`adaptive`)")]
     contents = checked(outcome)
     run = outcome.run
-    assert run.strategy == "ico, then slack"
+    assert run.strategy == "ico, then adaptive"
     switch = next(entry for entry in contents.entries if entry["t"] == "strategy")
-    assert switch["strategy"] == "slack"
+    assert switch["strategy"] == "adaptive"
     assert run.planned_from == switch["time"] == run.plan_times[0]
     before = np.count_nonzero(run.attempts.start < run.planned_from)
     assert 4 <= before <= 2 * WIDTH - 4
@@ -101,9 +101,9 @@ def test_once_all_that_is_left_is_known(tmp_path: Path) -> None:
     assert told.startswith("ico, blind (nothing was known of the times of its tasks), then")
     # the next one knows from the start
     again = go(tmp_path, stages(), Ears())
-    assert again.run.strategy == "slack"
+    assert again.run.strategy == "adaptive"
     told = strategy_of(report_of(RunHome(again.home)))
-    assert told == "slack (something was known of the times of its tasks)"
+    assert told == "adaptive (something was known of the times of its tasks)"
 
 
 def test_not_while_something_is_unknown(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_stopped_and_gone_on_with(tmp_path: Path, after: int) -> None:
     assert outcome.status == "stopped"
     outcome = go(tmp_path, workflow, Ears(), resume=outcome.id)
     assert outcome.ok
-    assert outcome.run.strategy == "ico, then slack"
+    assert outcome.run.strategy == "ico, then adaptive"
     checked(outcome)
 
 
@@ -145,5 +145,5 @@ def test_failures_and_the_change(tmp_path: Path) -> None:
         task["run"] = once + task["run"]
     outcome = go(tmp_path, tasks, Ears(), retries=1)
     assert outcome.ok
-    assert outcome.run.strategy == "ico, then slack"
+    assert outcome.run.strategy == "ico, then adaptive"
     checked(outcome)

@@ -21,6 +21,7 @@ from weft.coordinator.boards import (
 from weft.coordinator.check_board import check_board
 from weft.coordinator.commands import taken_off
 from weft.coordinator.deadline import TOO_LATE, Deadline
+from weft.coordinator.delays import Delays
 from weft.coordinator.experience import experience_of
 from weft.coordinator.legality import IllegalEventError, check_event
 from weft.coordinator.limit import (
@@ -90,7 +91,7 @@ class Coordinator:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
         self.declared = platform  # without what was announced since
         self.patience = Patience(tolerance or Tolerance(), workflow)
-        self.purse, self.deadline = purse or Purse(), Deadline(deadline)
+        self.purse, self.deadline, self.delays = purse or Purse(), Deadline(deadline), Delays()
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
         self.policy, line, min_min, reuse = None, None, False, Reuse.IN_PLACE
@@ -178,6 +179,8 @@ class Coordinator:
             check_event(self.board, event)
             self.make_room()
             value = self.patience.judged(event, self.board)
+            if self.delays.measure(event, self.board) and self.plan is not None:
+                self.board.latest[:] = self.delays.latest_start()
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
             if event.kind == EventKind.BUDGET:
                 self._new_budget(event.value)
@@ -499,7 +502,9 @@ class Coordinator:
                 verdict = self._over_budget(plan, asked, verdict)
         if plan is not None and self.policy is not None and verdict.taken:
             self.purse.take(plan, self.situation(), self.board)
-            self._install(plan, self.policy.watch(plan, self.situation()))
+            self._install(plan, self._watch(self.policy, plan))
+        elif self.policy is not None and verdict.going_on is not None:
+            self._watch(self.policy, verdict.going_on)
         late = self.deadline.kept and self.plan is not None
         if late and self.deadline.look(cast(Schedule, self.plan), self.situation()):
             self.deadline.foresee(self.now)
@@ -530,8 +535,6 @@ class Coordinator:
     def _install(self, schedule: Schedule, watch: Watch) -> None:
         most = len(self.board.in_item) if self.n_done else 0  # every input sent anew
         board = self.board = room_for(self.board, most)
-        board.latest[:] = watch.latest_start
-        board.variance[0] = watch.variance
         moves = waiting(board)
         running = board.attempt_task[board.running[board.running >= 0]]
         moves[running] = schedule.processor[running] != board.on[running]
@@ -542,6 +545,14 @@ class Coordinator:
         self.version += 1
         # what was lost under a task that migrates is no part of the plan
         self._left_over = self.stranded() and self._usable()
+
+    def _watch(self, policy: Policy, plan: Schedule) -> Watch:
+        """Wake the policy by this plan from now on."""
+        watch = policy.watch(plan, self.situation())
+        self.delays.watch(watch, plan, self.situation())
+        self.board.latest[:] = self.delays.latest_start()
+        self.board.variance[0] = watch.variance
+        return watch
 
     def make_room(self) -> Board:
         """The board for an event to come, its logs long enough for whatever that can bring."""

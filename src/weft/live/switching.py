@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.live.estimating import Estimating
 
 AUTO = "auto"
-BLIND, PLANNED = "ico", "slack"  # nothing is known of the tasks' times, or something is
+BLIND, PLANNED = "ico", "adaptive"  # nothing is known of the tasks' times, or something is
 WORTH_IT = 2  # tasks left per processor; with fewer there is little to plan
 KNOWN = "every task that is left has a history now"
 

@@ -49,7 +49,7 @@ class Event:
     which: int
     time: float
     value: float = 0.0  # the new availability, bandwidth or budget; whose fault; 1: pause
-    # what only people and the history want to know; the core never looks at it
+    # what people and the history want to know; the core takes from it only how long a task ran
     detail: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def to_dict(self) -> dict[str, Any]:

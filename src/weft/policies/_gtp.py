@@ -47,6 +47,7 @@ class GlobalPositioning:
     learn: ClassVar[bool] = False
     freedom: ClassVar[Freedom] = Freedom.RESTART
     reuse: ClassVar[Reuse] = Reuse.NEVER
+    stays: ClassVar[bool] = False
     planner: str = "gtp"
     period: Period = DEFAULT
 

@@ -16,6 +16,7 @@ class LateStarts:
     learn: ClassVar[bool] = False
     freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
     reuse: ClassVar[Reuse] = Reuse.IN_PLACE
+    stays: ClassVar[bool] = False
     planner: str = "heft"
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:

@@ -24,6 +24,7 @@ class Aheft:
     name: ClassVar[str] = "aheft"
     freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
     reuse: ClassVar[Reuse] = Reuse.IN_PLACE
+    stays: ClassVar[bool] = False
     planner: str = "heft"
     threshold: float = 0.2
     learn: bool = True

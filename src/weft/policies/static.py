@@ -19,6 +19,7 @@ class Static:
     learn: ClassVar[bool] = False
     freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
     reuse: ClassVar[Reuse] = Reuse.IN_PLACE
+    stays: ClassVar[bool] = False
     planner: str = "heft"
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
