@@ -63,7 +63,7 @@ def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner
         if budgeted:
             raise InputError(
                 f"`{spec}` makes no plan, so it cannot keep a budget; take a planned strategy, "
-                "such as `slack`"
+                "such as `adaptive`"
             )
         return chosen, None
     plans = planner(chosen.planner)
