@@ -58,13 +58,6 @@ def test_what_leaves_is_left_in_time() -> None:
     assert run.makespan == 12.0
 
 
-def test_a_slow_processor_is_relieved() -> None:
-    case = alike(
-        8, [Processor("p0"), Processor("p1")], [Event(EventKind.AVAILABILITY, 1, 1.0, 0.1)]
-    )
-    assert case.run("adaptive").makespan < case.run("slack").makespan
-
-
 @pytest.mark.parametrize(("margin", "taken"), [("0", True), ("0.1", True), ("0.2", False)])
 def test_a_plan_must_save_more_than_the_margin(margin: str, taken: bool) -> None:
     """At 15 b is done, 5 late, and q has 8 to do; with one task of 4 on p from 18 on it is 7."""
@@ -105,9 +98,7 @@ def test_plans_that_are_taken_end_earlier() -> None:
     assert kept > 10
 
 
-@pytest.mark.parametrize(
-    "spec", ["adaptive[margin=1]", "adaptive[margin=-0.1]", "adaptive[threshold=nan]"]
-)
+@pytest.mark.parametrize("spec", ["adaptive[margin=1]", "adaptive[margin=-0.1]"])
 def test_wrong_options(spec: str) -> None:
     with pytest.raises(InputError, match="must be 0 or more"):
         registry.strategy(spec)

@@ -5,32 +5,30 @@ Late starts as by Zhao, Sakellariou; a new plan must pay, as by Yu, Shi.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.contracts import Notice, Verdict, Watch
+from weft.contracts import Notice, Verdict
 from weft.errors import InputError
 from weft.model import Schedule, Situation
 from weft.model.events import EventKind, NewEstimates
 from weft.policies.slack import Slack
 from weft.projection import ends_earlier, project
 
-MACHINES = (EventKind.JOINED, EventKind.LEAVING, EventKind.GONE, EventKind.AVAILABILITY)
+MACHINES = (EventKind.JOINED, EventKind.LEAVING, EventKind.GONE)
 
 
 @dataclass(frozen=True)
 class Adaptive(Slack):
-    """Replans when starts are late and when processors come, go or change; takes what pays.
+    """Replans when starts are late and when processors come or go; takes what pays.
 
     `margin` is the share of the time left that a new plan must save: moving has its price.
-    `threshold` is the relative change of a processor's speed that is looked at. No task changes
-    between equal processors of one host without need.
+    No task changes between equal processors of one host without need.
     """
 
     name: ClassVar[str] = "adaptive"
     stays: ClassVar[bool] = True
     margin: float = 0.02
-    threshold: float = 0.2
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin < 1:
@@ -38,18 +36,9 @@ class Adaptive(Slack):
                 f"the margin must be 0 or more and below 1, not {self.margin:g}",
                 place="adaptive[margin]",
             )
-        if not self.threshold >= 0:
-            raise InputError(
-                f"the threshold must be 0 or more, not {self.threshold:g}",
-                place="adaptive[threshold]",
-            )
-
-    def watch(self, plan: Schedule, situation: Situation) -> Watch:
-        """The planned start and the slack, and speeds."""
-        return replace(super().watch(plan, situation), variance=self.threshold)
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
-        """Before a start that is late, and when machines or estimates are others."""
+        """Before a start that is late, when machines come or go, and when estimates change."""
         event = notice.event
         if notice.late_task is not None or isinstance(event, NewEstimates):
             return True
