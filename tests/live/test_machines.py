@@ -37,7 +37,7 @@ def go(data: Path, somebody: Somebody, n: int, on: str | None, strategy: str = "
     return outcome
 
 
-@pytest.mark.parametrize("strategy", ["adaptive", "aheft", "fifo"])
+@pytest.mark.parametrize("strategy", ["auto", "aheft", "fifo"])
 def test_joined_in_the_middle(data: Path, strategy: str) -> None:
     def act(me: Somebody) -> None:
         me.until_running({0})
