@@ -199,7 +199,7 @@ def show(run: Run) -> None:
     wf, pf, against = run.workflow, run.platform, ""
     for plan in run.plans[:1]:  # there is none if tasks are given out as they become ready
         change = f", {run.makespan / plan.makespan - 1:+.1%}" if plan.makespan > 0 else ""
-        against = f" (planned {precise(plan.makespan)}{change})"
+        against = f" (planned {duration(plan.makespan, 3)}{change})"
     console.print(
         f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
         f"{pf.n_processors} processors on {pf.n_hosts} hosts",
