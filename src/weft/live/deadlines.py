@@ -7,10 +7,11 @@ from collections.abc import Callable
 from weft import registry
 from weft.contracts import Planner
 from weft.coordinator import Coordinator
-from weft.errors import InputError, TooLateError, rounded_up
+from weft.errors import InputError, TooLateError, in_seconds
 from weft.live.options import check_deadline
 from weft.live.prices import costs_money
 from weft.live.switching import PLANNED
+from weft.quantities import duration
 from weft.wiring import Progress
 
 
@@ -28,8 +29,8 @@ class Lateness:
             return
         self._told = deadline.at
         self._warn(
-            f"the deadline of {deadline.at:,.6g} s will not be kept: the run is expected to end "
-            f"at {rounded_up(deadline.projected)} s, and goes on"
+            f"the deadline of {duration(deadline.at, 3)} will not be kept: the run is expected to "
+            f"end at {in_seconds(deadline.projected)}, and goes on"
         )
 
 
