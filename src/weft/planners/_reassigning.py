@@ -168,7 +168,7 @@ class Table:
         for pair in self.pairs(on).tolist():
             task, p = divmod(pair, self.processors)
             changed[task] = p
-            result[pair] = self._ends(changed)
+            result[pair] = self.ends(changed)
             changed[task] = on[task]
         return result
 
@@ -182,10 +182,10 @@ class Table:
             latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest
         current = on.copy()
-        result = [self._ends(current)]
+        result = [self.ends(current)]
         for pair in moves.tolist():
             current[pair // self.processors] = pair % self.processors
-            result.append(self._ends(current))
+            result.append(self.ends(current))
         return np.array(result)
 
     def what_shortens(
@@ -207,7 +207,7 @@ class Table:
             if total + extra > limit:
                 continue
             current[task] = p
-            ends = self._ends(current)
+            ends = self.ends(current)
             if ends < makespan * (1 - SHORTER):
                 makespan, total = ends, total + extra
                 taken.append(pair)
@@ -215,7 +215,7 @@ class Table:
                 current[task] = here
         return np.array(taken, dtype=np.int32)
 
-    def _ends(self, on: IntArray) -> float:
+    def ends(self, on: IntArray) -> float:
         """When all is done by an assignment; never if a task fits nowhere."""
         processor, _, finish = self.placement(on)
         if processor[self.tasks].min(initial=0) < 0:

@@ -10,13 +10,14 @@ from weft.contracts import Planner
 from weft.errors import UnaffordableError
 from weft.model import Freedom, Schedule, Situation, affordable
 from weft.planners._budgeted import check_amount, renamed
+from weft.planners._ladder import LEAST, Ladder, on_rungs
 from weft.planners._reassigning import Table
-from weft.planners._search import Found, Limits, Search
+from weft.planners._search import Found, Keeper, Limits, Search, faster_within, plans_of
 from weft.planners.hbmct import Hbmct
 from weft.planners.heft import Heft
+from weft.progress import Clock
 
 MOST_FOR_HBMCT = 3_000  # tasks: its time grows with their square
-LEAST = 1e-6  # of what time is worth: money counts where time is equal
 
 
 @dataclass(frozen=True)
@@ -24,38 +25,44 @@ class BestAffordable:
     """The fastest that is found within the budget, from the plan of `start` and from HBMCT's.
 
     Of large workflows HBMCT and the variants 2, whose time grows with the square, are left out.
-    `quick`: so they are of new plans in the middle of a run, which must not wait.
+    `quick`: so they are of new plans in the middle of a run, which must not wait. `seconds` bounds
+    the search: what is found by then depends on how fast the machine is.
     """
 
     name: ClassVar[str] = "best-affordable"
     budget: float = math.inf
     start: Planner = field(default=Heft())
     quick: bool = False
+    seconds: float = math.inf
 
     def __post_init__(self) -> None:
         check_amount(self.name, "budget", self.budget)
+        check_amount(self.name, "seconds", self.seconds)
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """The best of all that is looked at."""
+        clock = Clock(self.seconds)
         table = Table(situation, freedom, self.budget)
+        budget, quick = table.budget, self.quick and len(situation.attempts.task) > 0
+        from_here = [self.start] if quick else starts(self.start, len(table.tasks))
+        plans, keeper = plans_of(from_here, situation, freedom), Keeper(faster_within(budget))
+        if on_rungs(table):
+            ladder = Ladder(table, plans, self, clock, keeper.see)
+            ladder.exactly(budget)
+            _check(keeper.best, budget)
+            ladder.answer(budget)
+        else:
+            search = Search(table, keeper.better, self, clock, quick, keeper.see)
+            search.begin(plans)
+            _check(keeper.best, budget)
+            search.gain()
+            search.descend(lambda found, worth: Limits(LEAST * worth, budget - found.cost))
+        return renamed(keeper.best.schedule, self, keeper.best.by)
 
-        def better(one: Found, other: Found) -> bool:
-            mine, its = affordable(one.cost, table.budget), affordable(other.cost, table.budget)
-            if mine and its:
-                return (one.makespan, one.cost) < (other.makespan, other.cost)
-            return mine or (not its and one.cost < other.cost)
 
-        quick = self.quick and len(situation.attempts.task) > 0
-        search = Search(table, better, self, quick)
-        first = [self.start] if quick else starts(self.start, len(table.tasks))
-        search.begin(first, situation, freedom)
-        best = search.best
-        if not affordable(best.cost, table.budget):
-            raise UnaffordableError(table.budget, best.cost, best.makespan, best.schedule)
-        search.gain()
-
-        search.descend(lambda found, worth: Limits(LEAST * worth, table.budget - found.cost))
-        return renamed(search.best.schedule, self, search.best.by)
+def _check(best: Found, budget: float) -> None:
+    if not affordable(best.cost, budget):
+        raise UnaffordableError(budget, best.cost, best.makespan, best.schedule)
 
 
 def starts(first: Planner, n_tasks: int) -> list[Planner]:
