@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from weft.planners import _search, cheapest_in_time
+from weft.planners import _ladder, _search, cheapest_in_time
 
 settings.register_profile("repeatable", derandomize=True)
 if os.environ.get("CI"):
@@ -23,6 +23,7 @@ def light_searches() -> Iterator[None]:
         patch.setattr(_search, "SWEEPS", 2)
         patch.setattr(_search, "PRICES_OF_TIME", (1.0,))
         patch.setattr(cheapest_in_time, "HALVINGS", 1)
+        patch.setattr(_ladder, "RUNGS", 2)
         yield
 
 

@@ -48,17 +48,20 @@ def plan(
     deadline: float | None = None,
     *,
     estimates: Estimates | None = None,
+    reserve: float = 0.0,
 ) -> Schedule:
     """A schedule of the whole workflow, before anything has started.
 
     With a `budget`, the fastest plan found that costs at most that; with a `deadline`, the cheapest
     one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
     `heft`. A named planner that knows no budget is where `best-affordable` starts. It goes by the
-    declared costs, unless there are `estimates` (see `estimate`).
+    declared costs, unless there are `estimates` (see `estimate`). The plan leaves a share of the
+    budget, the `reserve`, for surprises.
     """
-    check_limits(budget, deadline)
+    check_limits(budget, deadline, reserve)
     situation = Situation.at_start(workflow, platform, estimates)
-    return plan_within(situation, planner, budget, deadline)
+    money = None if budget is None else budget * (1 - reserve)
+    return plan_within(situation, planner, money, deadline)
 
 
 def pareto(

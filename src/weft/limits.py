@@ -13,8 +13,12 @@ from weft.projection import ends_earlier
 from weft.quantities import amount, duration
 
 
-def check_limits(budget: float | None, deadline: float | None) -> None:
+def check_limits(budget: float | None, deadline: float | None, reserve: float = 0.0) -> None:
     """Whether these can be asked for at all."""
+    if not 0 <= reserve < 1:
+        raise InputError(f"the reserve must be a share from 0 to below 1, not {reserve:g}")
+    if reserve and budget is None:
+        raise InputError("a reserve is a share of a budget: give one")
     if budget is not None and not (math.isfinite(budget) and budget >= 0):
         raise InputError(f"the budget must be a number of at least 0, not {budget:g}")
     if deadline is not None and not (math.isfinite(deadline) and deadline > 0):

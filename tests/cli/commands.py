@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+# what is said where a machine is so busy that a small search takes seconds
+SLOW = re.compile(r"^(looking for a plan|planning for many budgets): \d+% after \d+ s\n", re.M)
 MAIN = "import sys; from weft.cli import main; sys.argv[0] = 'weft'; main()"
 
 WORKFLOW = """\
@@ -28,7 +31,9 @@ processors:
 def weft(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     command = [sys.executable, "-c", MAIN, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    done.stderr = SLOW.sub("", done.stderr)
+    return done
 
 
 def succeed(*arguments: str | Path, cwd: Path | None = None) -> str:

@@ -267,3 +267,16 @@ def test_results_in_order_and_errors_from_one_process() -> None:
 
     with pytest.raises(WeftError, match="unit 0"):
         in_order(fail, 5, 1)
+
+
+def test_strategies_under_a_budget(folder: Path) -> None:
+    """All keep it; what is left for surprises makes plans cheaper, and longer."""
+    asked = ("--strategies", "static,slack", "--qoi", "0", "--json")
+    free = json.loads(succeed(*ARGUMENTS, *asked))
+    kept = json.loads(succeed(*ARGUMENTS, *asked, "--budget", "6.5"))
+    left = json.loads(succeed(*ARGUMENTS, *asked, "--budget", "6.5", "--reserve", "0.1"))
+    costs = [result["strategies"][0]["cost"]["mean"] for result in (free, kept, left)]
+    assert costs == [16.5, 6.0, 0.0]
+    assert "a reserve is a share of a budget" in refuse(*ARGUMENTS, *asked, "--reserve", "0.1")
+    blind = refuse(*ARGUMENTS, "--strategies", "static,fifo", "--budget", "6.5")
+    assert "cannot keep a budget" in blind

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 import weft as library
+from weft.cli.tables import told_when_slow
 from weft.errors import InputError, TooLateError, UnaffordableError
 from weft.model import Schedule
+from weft.progress import heard_by
 
 from .commands import PLATFORM, refuse, succeed, written
 
@@ -50,6 +54,57 @@ def test_the_summary_with_a_budget() -> None:
     assert lines[1].startswith("planner best-affordable: makespan 7 s, cost 6, ")
     assert lines[2] == "budget 10: cost 6, 4 left"
     assert "left fast 5 s 7 s" in lines
+
+
+def test_a_reserve_is_left() -> None:
+    """Of 6.5 a tenth is left: the plan for 6 is too dear then."""
+    assert by_library(budget=6.5).cost == 6
+    lines = lines_of(succeed(*ARGUMENTS, "--budget", "6.5", "--reserve", "0.1"))
+    assert lines[2] == "budget 6.5: cost 0, 6.5 left, 0.65 of it a reserve"
+    printed = json.loads(succeed(*ARGUMENTS, "--budget", "6.5", "--reserve", "0.1", "--json"))
+    assert (printed["budget"], printed["cost"]) == (6.5, 0)
+    assert "a reserve is a share of a budget" in refuse(*ARGUMENTS, "--reserve", "0.1")
+    assert "from 0 to below 1, not 1" in refuse(*ARGUMENTS, "--budget", "9", "--reserve", "1")
+
+
+def test_a_search_can_be_bounded() -> None:
+    """If no time is given at all, it is what is known at once; and it is a plan."""
+    for seconds in ("0", "100"):
+        schedule = by_library(f"best-affordable[seconds={seconds}]", budget=10)
+        assert schedule.cost <= 10
+        assert by_library(f"cheapest-in-time[seconds={seconds}]", deadline=13).makespan <= 13
+    assert "seconds" in refuse(*ARGUMENTS, "--planner", "best-affordable[seconds=-1]")
+
+
+def test_what_takes_long_says_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = threading.Event()
+    write = sys.stderr.write
+
+    def noted(text: str) -> int:
+        said.set()
+        return write(text)
+
+    monkeypatch.setattr(sys.stderr, "write", noted)
+    with told_when_slow("looking", after=0.001):
+        assert said.wait(30)
+    out, err = capsys.readouterr()
+    assert err.startswith("looking: 0% after 0 s\n")
+    assert out == ""
+    with told_when_slow("looking"):  # short
+        by_library(budget=10)
+    assert capsys.readouterr().err == ""
+
+
+def test_searches_tell_how_far_they_are() -> None:
+    for budget, deadline in ((10.0, None), (None, 10.0)):
+        told: list[float] = []
+        with heard_by(told.append):
+            by_library(budget=budget, deadline=deadline)
+        assert told == sorted(told)
+        assert len(told) > 5
+        assert 0 <= told[0] < 0.5 < told[-1] <= 1
 
 
 @pytest.mark.parametrize(("budget", "cost"), [(0, 0), (5.9, 0), (6, 6), (16, 6), (16.5, 16.5)])

@@ -16,6 +16,8 @@ from weft import registry
 from weft.errors import PlanningError, TooLateError, UnaffordableError
 from weft.model import Freedom, Schedule, Situation, affordable, check_schedule, forecast
 
+pytestmark = pytest.mark.usefixtures("light_searches")
+
 VARIANTS = ["loss1", "loss2", "loss3", "gain1", "gain2", "gain3"]
 shares = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 0.875, 1.0])
 starts = st.sampled_from(["heft", "hbmct"])

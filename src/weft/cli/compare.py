@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
+from weft.cli.money import Budget, Reserve
 from weft.cli.simulate import EventRate, FailureRate, Failures, ReturnAfter, Variability
 from weft.executors.scenario import EVENT_RATE
 from weft.quantities import amount, duration
@@ -43,6 +44,8 @@ def compare(
     failures: Failures = 0,
     failure_rate: FailureRate = 0.0,
     return_after: ReturnAfter = math.inf,
+    budget: Budget = None,
+    reserve: Reserve = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes to use. Default: one per core.")
@@ -90,6 +93,8 @@ def compare(
             failure_rate=failure_rate,
             return_after=return_after,
             estimates=[each.estimates for each in told],
+            budget=budget,
+            reserve=reserve,
         )
     if as_json:
         print(json.dumps(result.to_dict(), indent=1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
-from weft.errors import InputError
+from weft.errors import InputError, in_seconds
 from weft.quantities import amount, duration, precise
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ def plan(
         float | None,
         typer.Option(help="The cheapest plan that ends by then, in seconds from the start."),
     ] = None,
+    reserve: Annotated[
+        float,
+        typer.Option(help="The plan leaves this share of the budget for surprises: 0.1 is 10%."),
+    ] = 0.0,
     pareto: Annotated[
         Path | None,
         typer.Option(help="Draw what more money would buy: .png or .svg. With a table of plans."),
@@ -66,8 +70,12 @@ def plan(
     Example: `weft plan wf.yaml -p cluster.yaml --budget 40`, or `--pareto money.png`
 
     Example: `weft plan wf.yaml --on local:4`, as `weft run wf.yaml --on local:4` would begin
+
+    A search that takes long says so, and can be bounded: `--planner 'best-affordable[seconds=5]'`.
+    What is found by then depends on how fast the machine is.
     """
     from weft import api, registry
+    from weft.cli.tables import told_when_slow
     from weft.limits import check_limits
 
     for path in gantt or []:
@@ -76,18 +84,29 @@ def plan(
         _check_pareto(pareto, gantt)
     if planner is not None:
         registry.planner(planner)  # a wrong one is told before the work
-    check_limits(budget, deadline)
+    check_limits(budget, deadline, reserve)
+    if pareto is not None and reserve:
+        raise InputError("--reserve is of one plan's budget, --pareto tries many: leave it out")
     wf = api.load(workflow)
     file = None if platform is None else api.load_platform(platform)
     told = expected(workflow, wf, file, on, price, directory, no_history, budget is not None)
     if pareto is not None:
         _pareto(wf, told, planner, pareto, as_json, budget, deadline)
         return
-    schedule = api.plan(wf, told.platform, planner, budget, deadline, estimates=told.estimates)
+    with told_when_slow("looking for a plan"):
+        schedule = api.plan(
+            wf,
+            told.platform,
+            planner,
+            budget,
+            deadline,
+            estimates=told.estimates,
+            reserve=reserve,
+        )
     if as_json:
         print(json.dumps(_as_dict(schedule, budget, deadline), indent=1))
     else:
-        show(schedule, budget, deadline)
+        show(schedule, budget, deadline, reserve)
     for path in gantt or []:
         draw(schedule, path)
         if not as_json:
@@ -114,10 +133,10 @@ def _pareto(
     """The plans over all budgets: printed, and drawn."""
     from weft import api
     from weft.cli.pareto_output import show_frontier
-    from weft.cli.tables import progress_bar
+    from weft.cli.tables import told_when_slow
     from weft.experiments.frontier_plot import write_plot
 
-    with progress_bar("planning for many budgets", shown=True) as progress:
+    with told_when_slow("planning for many budgets") as progress:
         frontier = api.pareto(
             wf,
             told.platform,
@@ -165,7 +184,12 @@ def _as_dict(schedule: Schedule, budget: float | None, deadline: float | None) -
     return {**content, **asked, "tasks": tasks}
 
 
-def show(schedule: Schedule, budget: float | None = None, deadline: float | None = None) -> None:
+def show(
+    schedule: Schedule,
+    budget: float | None = None,
+    deadline: float | None = None,
+    reserve: float = 0.0,
+) -> None:
     """Print a summary, each processor's share, and the tasks where they are few."""
     from rich.console import Console
 
@@ -173,20 +197,25 @@ def show(schedule: Schedule, budget: float | None = None, deadline: float | None
     console = console if console.is_terminal else Console(highlight=False, width=200)
     wf, pf = schedule.workflow, schedule.platform
     span = schedule.makespan
+    # within a budget: what is said can be asked for as a deadline
+    ends = precise(span) if budget is None else in_seconds(span)
     console.print(
         f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
         f"{pf.n_processors} processors on {pf.n_hosts} hosts",
         markup=False,
     )
     console.print(
-        f"planner {schedule.planner}: makespan {precise(span)}, cost {amount(schedule.cost)}, "
+        f"planner {schedule.planner}: makespan {ends}, cost {amount(schedule.cost)}, "
         f"mean utilisation {schedule.utilisation:.0%}",
         markup=False,
         style="bold",
     )
     if budget is not None:
         left = max(0.0, budget - schedule.cost)  # it may be over by what is but rounding
-        console.print(f"budget {amount(budget)}: cost {amount(schedule.cost)}, {amount(left)} left")
+        kept = f", {amount(reserve * budget)} of it a reserve" if reserve else ""
+        console.print(
+            f"budget {amount(budget)}: cost {amount(schedule.cost)}, {amount(left)} left{kept}"
+        )
     if deadline is not None:
         left = max(0.0, deadline - span)
         console.print(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
 Progress = Callable[[float], None]
@@ -35,3 +38,41 @@ def progress_bar(what: str, shown: bool) -> Iterator[Progress]:
     with Bar(console=console, transient=True) as bar:
         job = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(job, completed=share)
+
+
+SLOW = 2.0  # seconds from which on something is said
+PAUSE = 5.0  # seconds between two lines where there is no terminal
+
+
+@contextmanager
+def told_when_slow(what: str, after: float | None = None) -> Iterator[Progress]:
+    """Say on standard error how far it is, once it takes long: a line now and then, or a live one.
+
+    A thread of its own says so: a kernel may be busy for longer than that.
+    """
+    from weft.progress import heard_by
+
+    share, over, begun = [0.0], Event(), time.monotonic()
+    live = sys.stderr.isatty()
+
+    def say() -> None:
+        wait, said = SLOW if after is None else after, False
+        while not over.wait(wait):
+            line = f"{what}: {share[0]:.0%} after {time.monotonic() - begun:.0f} s"
+            text = f"\r{line}\x1b[K" if live else f"{line}\n"
+            print(text, end="", file=sys.stderr, flush=True)
+            wait, said = (0.5 if live else PAUSE), True
+        if live and said:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def listen(done: float) -> None:
+        share[0] = done
+
+    thread = Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        with heard_by(listen):
+            yield listen
+    finally:
+        over.set()
+        thread.join()

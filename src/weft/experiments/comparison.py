@@ -12,10 +12,12 @@ import numpy as np
 from weft import api, registry, wiring
 from weft.arrays import FloatArray
 from weft.contracts import Order, Planner, Policy
+from weft.coordinator import Purse
 from weft.errors import InputError
 from weft.executors import reality, scenarios
 from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.experiments.workers import in_order
+from weft.limits import check_limits
 from weft.model import Estimates, Platform, Workflow
 from weft.spec import spec_of, split_specs
 
@@ -109,20 +111,25 @@ def compare(
     failure_rate: float = 0.0,
     return_after: float = math.inf,
     estimates: Sequence[Estimates] | None = None,
+    budget: float | None = None,
+    reserve: float = 0.0,
 ) -> Comparison:
     """Run every strategy on every workflow in the same simulated worlds.
 
     Run r draws the durations and the scenario of seed + r, as `simulate` would. Intervals are over
     the runs; the workflows are taken as given. The results do not depend on the number of jobs,
     which is that of the cores unless it is given. `estimates` are those of each workflow; without
-    them it goes by declared costs.
+    them it goes by declared costs. With a `budget` all strategies keep it, and their plans leave a
+    share of what is left, the `reserve`, for surprises.
     """
     given = [workflows] if isinstance(workflows, Workflow) else list(workflows)
     if not given:
         raise InputError("there is no workflow to compare on")
     if runs < 1:
         raise InputError(f"the number of runs must be at least 1, not {runs}")
-    chosen = _chosen(strategies)
+    check_limits(budget, None, reserve)
+    chosen = _chosen(strategies, budget is not None)
+    money = math.inf if budget is None else budget
     scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
     scenarios.check_failures(scenario, platform)
     if estimates is None:
@@ -133,7 +140,8 @@ def compare(
 
     def one(unit: int) -> list[tuple[float, ...]]:
         r, w = divmod(unit, len(instances))
-        return _paired(instances[w], platform, chosen, scenario, qoi, seed + r)
+        kept = (money, reserve)
+        return _paired(instances[w], platform, chosen, scenario, qoi, seed + r, kept)
 
     rows = in_order(one, runs * len(instances), jobs, progress)
     # runs x workflows x strategies x columns
@@ -156,11 +164,11 @@ def _instance(
     return _Instance(workflow, estimates, planned)
 
 
-def _chosen(strategies: str | Sequence[str]) -> Chosen:
+def _chosen(strategies: str | Sequence[str], budgeted: bool) -> Chosen:
     specs = split_specs(strategies) if isinstance(strategies, str) else list(strategies)
     if not specs:
         raise InputError("there is no strategy to compare")
-    chosen = [registry.strategy(spec) for spec in specs]
+    chosen = [registry.strategy(spec, budgeted) for spec in specs]
     names = [spec_of(policy) for policy, _ in chosen]
     for name in names:
         if names.count(name) > 1:
@@ -175,6 +183,7 @@ def _paired(
     scenario: Scenario,
     qoi: float,
     seed: int,
+    kept: tuple[float, float],
 ) -> list[tuple[float, ...]]:
     """Every strategy once in the same world: makespan, cost, considered, replans, planning time."""
     wf, estimates, planned = instance
@@ -182,7 +191,8 @@ def _paired(
     truth = scenarios.with_scenario(truth, platform, scenario, planned, seed)
     rows: list[tuple[float, ...]] = []
     for policy, planner in chosen:
-        r = wiring.simulate(wf, platform, estimates, policy, planner, truth)
+        purse = Purse(kept[0], reserve=kept[1])
+        r = wiring.simulate(wf, platform, estimates, policy, planner, truth, purse=purse)
         rows.append((r.makespan, r.cost, r.considered, r.replans, r.planning_seconds))
     return rows
 
