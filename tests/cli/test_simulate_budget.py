@@ -74,7 +74,7 @@ def test_one_that_stops_the_run(folder: Path) -> None:
         (("--budget", "9"), "no plan costs at most 9: the cheapest found costs 10 "),
         (("--budget", "-1"), "budget"),
         (("--budget", "20", "--reserve", "1"), "reserve"),
-        (("--budget", "20", "--over-budget", "maybe"), "`continue` or `stop`"),
+        (("--budget", "20", "--over-budget", "maybe"), "`continue`, `stop` or `cut`"),
         (("--budget", "20", "--strategy", "fifo"), "makes no plan"),
     ],
 )
