@@ -15,12 +15,6 @@ ON = ("--on", "local:2")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
-    return tmp_path
-
-
-@pytest.fixture
 def stopped(folder: Path) -> Iterator[Path]:
     """A run that was stopped at once while the second of three tasks ran."""
     gate = Gate(folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
@@ -14,19 +13,6 @@ from .commands import refuse, weft
 from .live_runs import Gate, chain, failed, started, the_id, write_workflow
 
 ON = ("--on", "local:2")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
-    return tmp_path
-
-
-@pytest.fixture
-def gate(folder: Path) -> Iterator[Gate]:
-    made = Gate(folder)
-    yield made
-    made.close()
 
 
 def test_a_workflow_is_run(folder: Path) -> None:

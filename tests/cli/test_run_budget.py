@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,6 @@ ON = ("--on", "local:1", "--price", "1", "--no-history")
 def tens(*names: str) -> dict[str, Any]:
     """Tasks of ten seconds, so they say."""
     return {name: {"run": "true", "cost": 10.0} for name in names}
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
-    return tmp_path
-
-
-@pytest.fixture
-def gate(folder: Path) -> Iterator[Gate]:
-    made = Gate(folder)
-    yield made
-    made.close()
 
 
 def report(folder: Path) -> dict[str, Any]:

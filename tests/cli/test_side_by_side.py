@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from .commands import refuse, weft
 from .live_runs import Gate, started
 
 ONE = ("--on", "local:1", "--no-history", "--quiet")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
-    return tmp_path
-
-
-@pytest.fixture
-def gate(folder: Path) -> Iterator[Gate]:
-    made = Gate(folder)
-    yield made
-    made.close()
 
 
 def write(folder: Path, name: str, command: str, *outputs: str) -> None:

@@ -32,17 +32,9 @@ IGNORING = OWN_TERMINAL + "signal.signal(signal.SIGHUP, signal.SIG_IGN); "
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+def folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TERM", "xterm")
-    return tmp_path
-
-
-@pytest.fixture
-def gate(folder: Path) -> Iterator[Gate]:
-    made = Gate(folder)
-    yield made
-    made.close()
+    return folder
 
 
 @contextmanager
