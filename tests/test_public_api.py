@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_every_public_name() -> None:
     namespace: dict[str, object] = {}
     exec("from weft import *", namespace)
     assert set(weft.__all__) <= set(namespace)
+
+
+def test_no_module_takes_the_place_of_a_public_name() -> None:
+    """A module that is imported becomes an attribute of weft, whatever stood there."""
+    modules = {module.name for module in pkgutil.iter_modules(weft.__path__)}
+    assert not modules & set(weft.__all__)
 
 
 def test_an_unknown_name() -> None:

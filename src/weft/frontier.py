@@ -15,8 +15,8 @@ from weft.errors import InputError, UnaffordableError, rounded_up
 from weft.kernels.compiled import expect
 from weft.knee import knee
 from weft.model import Schedule, Situation, affordable, forecast
-from weft.progress import heard_by
 from weft.projection import ROUNDING, ends_earlier
+from weft.search_progress import heard_by
 
 POINTS = 25
 # Of the range of costs: budgets that are nearer to each other are not told apart, and every budget

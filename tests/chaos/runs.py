@@ -278,9 +278,9 @@ def rebuilt(place: Place, partly: bool = False) -> Replayed:
 
 
 def drive_and_kill(
-    place: Place, sit: Callable[[], subprocess.Popen[str]], kills: list[Moment]
+    place: Place, sit: Callable[[], subprocess.Popen[str]], kills: list[Moment], ends: int = 0
 ) -> list[dict[str, int]]:
-    """Go on with a run until it is done, and kill it at these moments.
+    """Go on with a run until it ends with this exit code, and kill it at these moments.
 
     For each kill: how often what was finished by then, says the journal, had been executed.
     """
@@ -290,13 +290,13 @@ def drive_and_kill(
         moment(place, process)
         if process.poll() is not None:
             code, output = ended(process)
-            assert code == 0, output
+            assert code == ends, output
             break
         killed(process)
         done, executed = place.finished(), place.executions()
         snapshots.append({task: executed[task] for task in done})
     code, output = ended(sit())
-    assert code == 0, output
+    assert code == ends, output
     return snapshots
 
 

@@ -33,7 +33,7 @@ def test_commands(place: Place, seed: int) -> None:
             return place.weft("run", file, "--on", "local:2", *PRICES, "--budget", "1.2")
         return place.weft("resume", "last")
 
-    snapshots = drive_and_kill(place, sit, moments(seed, 3, N))
+    snapshots = drive_and_kill(place, sit, moments(seed, 3, N), ends=3)
     assert snapshots, "it was over before it could be killed"
     work.check(place)
     check_nothing_repeated(place, snapshots)

@@ -33,8 +33,9 @@ def started(place: Place, work: Sums, running: int) -> subprocess.Popen[str]:
 
 
 def files(place: Place) -> dict[str, bytes]:
-    """All that is in the data directory, but for the sign of who holds the lock, and beats."""
-    found = (path for path in place.data.rglob("*") if path.is_file() and path.name != "lock")
+    """All that is in the data directory, but for what whoever drives the run adds by itself."""
+    own = ("lock", "run.log")  # and beats
+    found = (path for path in place.data.rglob("*") if path.is_file() and path.name not in own)
     read = {str(path.relative_to(place.data)): path.read_bytes() for path in found}
     for name in [name for name in read if name.endswith(".jsonl")]:
         lines = read[name].splitlines()

@@ -15,7 +15,7 @@ import weft as library
 from weft.cli.tables import told_when_slow
 from weft.errors import InputError, TooLateError, UnaffordableError
 from weft.model import Schedule
-from weft.progress import heard_by
+from weft.search_progress import heard_by
 
 from .commands import PLATFORM, refuse, succeed, written
 

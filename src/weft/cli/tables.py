@@ -50,7 +50,7 @@ def told_when_slow(what: str, after: float | None = None) -> Iterator[Progress]:
 
     A thread of its own says so: a kernel may be busy for longer than that.
     """
-    from weft.progress import heard_by
+    from weft.search_progress import heard_by
 
     share, over, begun = [0.0], Event(), time.monotonic()
     live = sys.stderr.isatty()

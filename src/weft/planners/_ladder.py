@@ -28,7 +28,7 @@ from weft.planners._search import (
     faster_within,
     work_of,
 )
-from weft.progress import Clock, part
+from weft.search_progress import Clock, part
 
 RUNGS = 16
 MOST_WORK = 1_000_000  # steps of a look at all single changes: else there is one search, no rungs

@@ -21,7 +21,7 @@ from weft.model import Freedom, Schedule, Situation, affordable
 from weft.planners._budgeted import gained, losses
 from weft.planners._paths import after, gain_path, loss_path
 from weft.planners._reassigning import Table
-from weft.progress import Clock, tell
+from weft.search_progress import Clock, tell
 
 POINTS = 24  # of a path that are looked at, evenly spaced, besides the first affordable one
 MOST_ALONG = 5_000_000  # steps of a look at all points of a path

@@ -15,7 +15,7 @@ from weft.planners._reassigning import Table
 from weft.planners._search import Found, Keeper, Limits, Search, faster_within, plans_of
 from weft.planners.hbmct import Hbmct
 from weft.planners.heft import Heft
-from weft.progress import Clock
+from weft.search_progress import Clock
 
 MOST_FOR_HBMCT = 3_000  # tasks: its time grows with their square
 

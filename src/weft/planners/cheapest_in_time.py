@@ -15,7 +15,7 @@ from weft.planners._reassigning import Table
 from weft.planners._search import Keeper, Limits, Search, cheaper_by, plans_of
 from weft.planners.best_affordable import BestAffordable, starts
 from weft.planners.heft import Heft
-from weft.progress import Clock, part
+from weft.search_progress import Clock, part
 
 MOST = 1e3  # of what time is worth: it counts where money is nearly equal
 HALVINGS = 8
