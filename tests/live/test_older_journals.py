@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import random
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 
 import weft
 from chaos.runs import limited
+from simulation.test_real_journals import keep
 from weft.cli.report_data import report_of
 from weft.errors import InputError
 from weft.journal.log import Journal, read
@@ -25,7 +31,8 @@ from weft.model.check_run import check_run
 from weft.model.platform import Processor
 
 # runs of 16 commands, `t5` writes `x5`, whose weft was killed when about half was done; the one on
-# Dask has ended. By name: rules-VERSION-STRATEGY
+# Dask has ended. By name: rules-VERSION-STRATEGY. `write_journal` makes new ones:
+# python -m live.test_older_journals gtp 'gtp/c[period=0.2]' --price 1 --budget 30
 JOURNALS = sorted((Path(__file__).parent / "journals").glob("rules-*.jsonl"))
 KILLED = [path for path in JOURNALS if "dask" not in path.stem]
 
@@ -60,8 +67,8 @@ def home_of(path: Path, directory: Path) -> RunHome:
 
 
 def test_every_version_is_kept() -> None:
-    """Whoever changes the rules keeps a journal of a run by the rules before."""
-    assert {version(path) for path in JOURNALS} == set(range(1, RULES))
+    """Whoever changes the rules keeps a journal of a run by the new ones, too."""
+    assert {version(path) for path in JOURNALS} == set(range(1, RULES + 1))
 
 
 @pytest.mark.parametrize("path", JOURNALS, ids=lambda path: path.stem)
@@ -148,3 +155,39 @@ def test_journals_of_a_newer_weft(tmp_path: Path) -> None:
         journal.append([*contents.entries, resumed])
     with pytest.raises(InputError, match="a newer weft has gone on with this run"):
         replay(read(home.journal), home.data)
+
+
+def commands() -> dict[str, Any]:
+    """The workflow of the journals; one task fails at first."""
+    rng, tasks = random.Random(7), dict[str, Any]()
+    for i in range(16):
+        some = [f"x{k}" for k in sorted(rng.sample(range(i), min(i, rng.choice((0, 1, 2, 3)))))]
+        once = 'mkdir "$WEFT_DIR/once-2" 2>/dev/null && exit 3; ' if i == 2 else ""
+        tasks[f"t{i}"] = {
+            "run": f"{once}sleep {0.05 + 0.1 * rng.random():.3f}; echo {i} > x{i}",
+            "cost": round(0.1 * rng.uniform(0.7, 1.5), 3),
+            "inputs": some,
+            "outputs": [f"x{i}"],
+            "category": "abc"[i % 3],
+        }
+    return {"name": "kept", "tasks": tasks}
+
+
+def write_journal(name: str, strategy: str, *options: str) -> None:
+    """Keep the journal of a run by today's rules that is killed when seven tasks are done."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, asked = Path(folder), ("--strategy", strategy, *options)
+        (place / "wf.json").write_text(json.dumps(commands()))
+        run = ("run", "wf.json", "--on", "local:2", "--retries", "1", "--no-history", *asked)
+        program = [sys.executable, "-c", "from weft.cli import main; main()", *run]
+        with subprocess.Popen(program, cwd=place) as weft_itself:
+            journal = place / "none"
+            while not journal.exists() or journal.read_text().count('"task_finished"') < 7:
+                assert weft_itself.poll() is None, "it was over before it could be killed"
+                journal = next(place.glob(".weft/runs/*/journal.jsonl"), journal)
+            weft_itself.kill()
+        keep(f"rules-{RULES}-{name}", read(journal), place, Path(__file__).parent / "journals")
+
+
+if __name__ == "__main__":
+    write_journal(*sys.argv[1:])

@@ -256,14 +256,14 @@ def anonymous(value: Any, names: dict[str, str]) -> Any:
     return value
 
 
-def keep(name: str, contents: Contents, directory: Path) -> None:
+def keep(name: str, contents: Contents, directory: Path, folder: Path = JOURNALS) -> None:
     """Write a journal that tells nothing of this machine."""
     header = Header.from_dict(contents.header, directory)
     names = {host: f"host-{i}" for i, host in enumerate(header.platform.host_names, start=1)}
     names |= {socket.gethostname(): "here", str(directory): "data"}
     if header.options.place.startswith("dask://"):
         names[header.options.place] = "dask://scheduler:8786"
-    path = JOURNALS / f"{name}.jsonl"
+    path = folder / f"{name}.jsonl"
     path.unlink(missing_ok=True)
     content = {**contents.header, "created": "2026-01-01T00:00:00+00:00", "id": name}
     with Journal.create(path, anonymous(content, names)) as journal:
