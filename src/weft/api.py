@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import formats, registry
-from weft.errors import InputError
+from weft.errors import InputError, UnaffordableError
 from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.files import in_file
 from weft.limits import check_limits, plan_within
@@ -61,7 +61,13 @@ def plan(
     check_limits(budget, deadline, reserve)
     situation = Situation.at_start(workflow, platform, estimates)
     money = None if budget is None else budget * (1 - reserve)
-    return plan_within(situation, planner, money, deadline)
+    try:
+        return plan_within(situation, planner, money, deadline)
+    except UnaffordableError as error:
+        if money is None or not reserve:
+            raise
+        cheapest = error.cheapest
+        raise UnaffordableError(money, error.cost, cheapest.makespan, cheapest, budget) from None
 
 
 def pareto(

@@ -38,11 +38,14 @@ class PlanningError(WeftError):
 class UnaffordableError(PlanningError):
     """No plan was found within the budget; `cheapest` is one that costs as little as was found."""
 
-    def __init__(self, budget: float, cost: float, makespan: float, cheapest: Any) -> None:
+    def __init__(
+        self, budget: float, cost: float, makespan: float, cheapest: Any, whole: float | None = None
+    ) -> None:
         self.budget, self.cost, self.cheapest = budget, cost, cheapest
+        less = "" if whole is None else f", the budget of {amount(whole)} less its reserve"
         super().__init__(
-            f"no plan costs at most {amount(budget)}: the cheapest found costs {rounded_up(cost)} "
-            f"(and ends at {duration(makespan)})"
+            f"no plan costs at most {amount(budget)}{less}: the cheapest found costs "
+            f"{rounded_up(cost)} (and ends at {duration(makespan)})"
         )
 
 

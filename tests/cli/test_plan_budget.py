@@ -67,6 +67,15 @@ def test_a_reserve_is_left() -> None:
     assert "from 0 to below 1, not 1" in refuse(*ARGUMENTS, "--budget", "9", "--reserve", "1")
 
 
+def test_what_the_reserve_leaves_is_not_enough() -> None:
+    costly = {"processors": {"p1": {"price": 4}}}
+    one = library.load({"name": "one", "tasks": {"a": {"cost": 1}}})
+    assert library.plan(one, library.load_platform(costly), budget=4).cost == 4
+    said = r"at most 3.6, the budget of 4 less its reserve: the cheapest found costs 4 "
+    with pytest.raises(UnaffordableError, match=said):
+        library.plan(one, library.load_platform(costly), budget=4, reserve=0.1)
+
+
 def test_a_search_can_be_bounded() -> None:
     """If no time is given at all, it is what is known at once; and it is a plan."""
     for seconds in ("0", "100"):
