@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chaos.runs import use_plain_kernels
 from weft import registry
 from weft.coordinator import Coordinator, Purse
 from weft.coordinator.experience import Experience, experience_of
@@ -18,12 +17,7 @@ from weft.model import Estimates, Platform, Processor, Situation, Workflow, affo
 from weft.model.events import Command, Event, EventKind
 from weft.wiring import Progress, perform
 
-N = 11  # cases of each kind
-
-
-@pytest.fixture(autouse=True)
-def light(light_searches: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_plain_kernels(monkeypatch)
+N = 40  # cases of each kind
 
 
 def world(seed: int, common: bool) -> tuple[Workflow, Platform, Reality, float]:
