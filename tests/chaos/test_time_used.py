@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -71,6 +72,9 @@ def test_what_nobody_can_tell_is_counted_until_the_last_beat(place: Place) -> No
         group = int((place.data / "pid").read_text())
         weft.send_signal(signal.SIGKILL)
     os.killpg(group, signal.SIGKILL)
+    with place.weft("runs", "--json") as shown:
+        said, _ = shown.communicate(timeout=30)
+    assert json.loads(said)[0]["cost"] > 1.9  # also of a run that nobody has gone on with
     resume(place)
     run = rebuilt(place).run()
     assert run.attempts.finish[0] - run.attempts.start[0] > 1.9

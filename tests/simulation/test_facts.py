@@ -16,8 +16,8 @@ from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
 from weft.kernels import board as b
 from weft.live.entries import commands_to_dict
-from weft.model import Tolerance
-from weft.model.events import Event, EventKind
+from weft.model import Estimates, Platform, Processor, Tolerance
+from weft.model.events import Event, EventKind, NewEstimates
 from weft.wiring import Progress, perform, record
 
 STATE = ("status", "attempt", "present", "leaves", "availability", "bandwidth", "running")
@@ -116,6 +116,48 @@ def test_it_goes_on_from_the_facts(spec: str) -> None:
         finished = record(progress, spec, []).attempts
         again = np.bincount(finished.task[finished.end == b.FINISHED])
         assert (again == 1).all()  # nothing that was done is done again
+
+
+@pytest.mark.parametrize("spec", ["min-min", "fifo", "slack"])
+def test_processors_that_were_added(spec: str) -> None:
+    """The board has room for them, whatever the strategy."""
+    case = random_case(3, quiet=True, n=12)
+    first, more = (Platform.build([Processor(f"q{k}") for k in range(n)]) for n in (1, 6))
+    small, large = (Estimates(np.ones((12, pf.n_processors))) for pf in (first, more))
+    boards = []
+    for as_facts in (False, True):
+        strategy, _ = registry.strategy(spec)
+        coordinator = Coordinator(case.workflow, first, small, strategy, ANY_LOSSES)
+        new = NewEstimates(0.0, large, more)
+        if as_facts:
+            facts = Facts(coordinator, strategy)
+            facts.learn(new)
+            facts.decide_again()
+        else:
+            coordinator.learn(new)
+        boards.append(coordinator.board)
+    live, taken_up = boards
+    assert live.burst == taken_up.burst
+    for name in ("free_from", "row", "arrival", "running", "queue", "held"):
+        assert getattr(live, name).shape == getattr(taken_up, name).shape, name
+
+
+def test_the_last_task_ends_after_the_facts() -> None:
+    """Nothing waits, so no plan is asked for; how long it took is told all the same."""
+    case = random_case(5, quiet=True, n=8)
+    for most in range(100):
+        before, events, done, _ = lived(case, "slack", most)
+        if before.done or not (before.board.status == b.WAITING).any():
+            break
+    assert not before.done
+    coordinator, facts = told(case, "slack", events, done)
+    facts.note_plan(coordinator.now, before.plan, judged=False)
+    facts.decide_again()
+    assert coordinator.asked is None
+    attempt = int(coordinator.board.running.max())
+    end = Event(EventKind.TASK_FINISHED, attempt, coordinator.now + 1, 0.0, {"seconds": 0.5})
+    coordinator.handle(end)
+    assert coordinator.n_done == before.n_done + 1
 
 
 def test_what_was_decided_and_not_written_down() -> None:

@@ -159,7 +159,8 @@ def _session(home: RunHome) -> Session | None:
     except (OSError, WeftError):
         return None
     coordinator = replayed.progress.coordinator
-    last = max(coordinator.now, *(float(e.get("time", 0.0)) for e in contents.entries), 0.0)
+    last = replayed.until
+    coordinator.pass_time(last)
     money = coordinator.money() if costs_money(coordinator.platform) else None
     found = SimpleNamespace(
         header=replayed.header,

@@ -159,6 +159,7 @@ def report_of(home: RunHome) -> Report:
     status = summarise(home).status
     contents = read(home.journal)
     replayed = replay(contents, home.data)
+    replayed.progress.coordinator.pass_time(replayed.until)  # what was running has cost until then
     # the last line of a run under way may just be being written
     damage = None if contents.damage is None or status == "running" else contents.damage.message
     return tell(replayed, home, status, damage)

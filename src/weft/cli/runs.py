@@ -75,7 +75,9 @@ def _money(home: RunHome, status: str) -> dict[str, Any]:
         last = contents.entries[-1] if contents.entries else {}
         if status == "finished" and "cost" in last:
             return {"cost": last["cost"], "budget": last.get("budget")}
-        coordinator = replay(contents, home.data).progress.coordinator
+        replayed = replay(contents, home.data)
+        coordinator = replayed.progress.coordinator
+        coordinator.pass_time(replayed.until)  # what was running has cost until then
     except WeftError:
         return {}
     money, budget = coordinator.money(), coordinator.purse.budget

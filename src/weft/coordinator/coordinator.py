@@ -179,7 +179,7 @@ class Coordinator:
             check_event(self.board, event)
             self.make_room()
             value = self.patience.judged(event, self.board)
-            if self.delays.measure(event, self.board) and self.plan is not None:
+            if self.delays.measure(event, self.board) and self.delays.follows_a_plan:
                 self.board.latest[:] = self.delays.latest_start()
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
             if event.kind == EventKind.BUDGET:
@@ -230,8 +230,17 @@ class Coordinator:
         """The next rescheduling point, or when money or time is looked at, if that is before."""
         wakes = float(self.board.wake[0])
         if self.deadline.kept and self.plan is not None:
-            wakes = min(wakes, max(self.now, self.deadline.looks_at))
+            wakes = min(wakes, self.deadline.next_look(self.now))
         return min(wakes, self._end_of_money()[0]) if self.purse.cuts else wakes
+
+    def forget_alarm(self) -> None:
+        """Whoever was to wake it is gone, with the process that drove the run."""
+        self._woken_at = math.inf
+
+    def pass_time(self, now: float) -> None:
+        """Let it be this time, with nothing heard before it."""
+        if now > self.now:
+            self.board.clock[0], self._situation = now, None
 
     def switch(self, policy: Policy, new: NewStrategy) -> list[Command]:
         """Follow plans from now on; the first one is asked for at once."""

@@ -50,6 +50,10 @@ class Deadline:
         self.looks_at = situation.now + max(STEP * self.at, spare)
         return math.isfinite(self.projected) and self.is_passed_by(self.projected)
 
+    def next_look(self, now: float) -> float:
+        """When to look next; a look that was due and could not be taken is tried a step later."""
+        return self.looks_at if self.looks_at > now else now + STEP * self.at
+
     def take_turn(self, now: float) -> bool:
         """Whether a plan may be asked for now; after every one it is waited twice as long."""
         if now < self._rested:

@@ -38,6 +38,11 @@ class Delays:
         n = len(self._delays)
         return self._delays[math.ceil(MOST * n) - 1] if n else 0.0
 
+    @property
+    def follows_a_plan(self) -> bool:
+        """Whether there is a plan whose starts may be late."""
+        return self._made_for is not None
+
     def measure(self, event: Event, board: Board) -> bool:
         """Note the delay of a task that has finished; whether that was told."""
         seconds = (event.detail or {}).get("seconds")

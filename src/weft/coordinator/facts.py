@@ -27,7 +27,7 @@ from weft.kernels.losses import cut, rewind
 from weft.kernels.moves import send
 from weft.kernels.rules import apply_event
 from weft.model import Evaluation, Schedule
-from weft.model.events import Event, EventKind, NewStrategy, Replan
+from weft.model.events import Event, EventKind, NewEstimates, NewStrategy, Replan
 
 OTHER_RULES = "the run goes on by the rules of a newer weft"
 
@@ -60,6 +60,15 @@ class Facts:
             coordinator.purse.renew(event.value)
         taken_off(board)  # what was dropped then is in the journal, too
         board.counts[b.FOR_MONEY] = 0
+
+    def learn(self, new: NewEstimates) -> None:
+        """Other estimates, or more processors; the board grows by what it is going to be."""
+        coordinator = self.coordinator
+        if coordinator.policy is None:
+            board = coordinator.board._replace(just_in_time=True, min_min=self._min_min)
+            coordinator.board = board
+        coordinator.learn(new)
+        coordinator.board = coordinator.board._replace(just_in_time=False, min_min=False)
 
     def note_plan(self, time: float, plan: Schedule | None, judged: bool) -> None:
         """A plan was offered; where no judgement was written down, every plan was taken."""

@@ -85,7 +85,12 @@ class Purse:
 
     def affords(self, plan: Schedule, situation: Situation) -> bool:
         """Whether a plan of this situation is within the budget."""
-        return not self.kept or affordable(forecast(plan, situation).projected, self.budget)
+        return not self.kept or self._is_enough(forecast(plan, situation))
+
+    def _is_enough(self, money: Money) -> bool:
+        """Whether there is money for this; what is cut off a moment late is spent all the same."""
+        limit = max(self.budget, money.spent) if self.cuts else self.budget
+        return affordable(money.projected, limit)
 
     def take(self, plan: Schedule, situation: Situation, board: Board) -> None:
         """This plan is going to be followed."""
@@ -106,13 +111,13 @@ class Purse:
         """Note what tasks may cost beyond their estimates; False: the plan is too dear as it is."""
         if not self.kept:
             return True
-        cost = forecast(plan, situation).projected
-        self.left = self.budget - cost
-        if not affordable(cost, self.budget):
+        money = forecast(plan, situation)
+        self.left = self.budget - money.projected
+        if not self._is_enough(money):
             board.allowance[0] = NEVER_MIND
             return False
         # where costs do not add up, every finished task is looked at
-        left = self.budget * (1 + ROUNDING) - cost
+        left = max(0.0, self.budget * (1 + ROUNDING) - money.projected)
         board.allowance[0] = left if situation.platform.adds_up else -np.inf
         return True
 

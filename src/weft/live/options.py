@@ -62,7 +62,7 @@ class Options:
         if self.budget is None:
             if self.reserve or self.over_budget != CONTINUE:
                 raise InputError("`reserve` and `over budget` say how to keep a budget: give one")
-            return Purse()
+            return Purse(timeout=self.timeout, learns=True)  # a resume may give it a budget
         check_budget(self.budget)
         return Purse(self.budget, self.over_budget, self.reserve, self.timeout, learns=True)
 

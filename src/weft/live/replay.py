@@ -40,6 +40,7 @@ class Replayed:
     journalled: list[dict[str, Any]] = field(default_factory=list)  # as they were taken then
     ends: list[dict[str, Any]] = field(default_factory=list)
     sittings: list[float] = field(default_factory=list)  # when it was gone on with
+    until: float = 0.0  # the last time that the journal has
 
     def run(self) -> Run:
         """The record of the run as far as it came."""
@@ -80,6 +81,8 @@ def replay(contents: Contents, directory: Path) -> Replayed:
             _note(replayed, content)
             if kind == "resumed":
                 said = []  # what was decided last was never done
+    times = [float(entry["time"]) for entry in contents.entries if "time" in entry]
+    replayed.until = max(coordinator.now, *times, 0.0)
     # perhaps only since it was gone on with
     if progress.planner is not None:
         progress.planner = within_limits(progress.planner, coordinator)
@@ -134,7 +137,7 @@ def _take_fact(progress: Progress, facts: Facts, content: dict[str, Any], judged
         facts.hear(entry)
     elif isinstance(entry, NewEstimates):
         progress.learned.append(entry)
-        coordinator.learn(entry)
+        facts.learn(entry)
     elif isinstance(entry, NewStrategy):
         policy, progress.planner = registry.strategy(entry.strategy)
         assert not isinstance(policy, Order)
@@ -151,6 +154,7 @@ def _note(replayed: Replayed, content: dict[str, Any]) -> None:
         replayed.ends.append(content)
     elif content.get("t") == "resumed":
         replayed.sittings.append(content["time"])
+        replayed.progress.coordinator.forget_alarm()
         if content.get("over_budget"):
             replayed.progress.coordinator.set_over_budget(content["over_budget"])
         if content.get("deadline"):

@@ -39,4 +39,6 @@ def listening(session: Session) -> Iterator[None]:
         yield
     finally:
         for number, handler in before:
-            signal.signal(number, handler)
+            signal.signal(
+                number, signal.SIG_DFL if handler is None else handler
+            )  # None: not Python's

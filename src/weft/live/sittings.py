@@ -94,7 +94,6 @@ def start(
         stack.callback(_remove_unused, home)
         clock = Clock()
         stack.enter_context(RunLock(home))
-        claim(home, outputs(workflow, calls))
         machines = open_machines(workflow, calls, options, home, clock)
         stack.callback(machines.close)
         estimating = Estimating.open(workflow, options, home.id, calls, listener.said)
@@ -140,6 +139,7 @@ def start(
         # where no plan may keep the limits, nothing has begun before there is one
         first = progress.settled(coordinator.begin()) if options.limited else None
         check_in_time(coordinator)
+        claim(home, outputs(workflow, calls))
         recorder.begin(Journal.create(home.journal, header.to_dict()))
         stack.callback(recorder.journal.close)
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
@@ -207,7 +207,7 @@ def resume(
         coordinator = progress.coordinator
         on = with_added(header.options.on, coordinator) if on is None else on
         options = replace(header.options, on=on)
-        clock, known = Clock(_last_time(contents, coordinator)), last_moment(contents.entries)
+        clock, known = Clock(replayed.until), last_moment(contents.entries)
         work = in_their_shell(header.workflow, rules_of(contents.header))
         machines = open_machines(work, calls, options, home, clock, coordinator.platform)
         stack.callback(machines.close)
@@ -220,8 +220,9 @@ def resume(
         then: dict[str, Any] = {} if over_budget is None else {"over_budget": over_budget}
         then |= {} if deadline is None else {"deadline": deadline}
         then |= {"digests": changed} if changed else {}
-        clock.set(_last_time(contents, coordinator))  # finding the machines is no time of the run
+        clock.set(replayed.until)  # finding the machines is no time of the run
         recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
+        coordinator.forget_alarm()
         return _sit(session, lambda: take_up(session, clock.set, known, budget), fetch)
 
 
@@ -264,6 +265,7 @@ def _sit(
             session.drive(begin())
     except StopNow:
         session.stopping = True
+        session.coordinator.pass_time(session.clock())  # what was still running has cost until now
     finally:
         session.overdue.close()
         session.heartbeat.close()
@@ -281,8 +283,3 @@ def _paid(outcome: Outcome) -> dict[str, float]:
     amounts = {"cost": outcome.money.spent, "projected": outcome.money.projected}
     amounts["budget"] = outcome.run.budget
     return {name: amount for name, amount in amounts.items() if math.isfinite(amount)}
-
-
-def _last_time(contents: Contents, coordinator: Coordinator) -> float:
-    times = [entry["time"] for entry in contents.entries if "time" in entry]
-    return max(coordinator.now, *(float(t) for t in times), 0.0)

@@ -74,7 +74,12 @@ def with_added(on: Any, coordinator: Coordinator) -> Any:
 
 
 def _is_known(coordinator: Coordinator, event: Event) -> bool:
-    """Whether a processor that is said to come or go is known to be there or away."""
+    """Whether a processor is known to be there or away, as is said; or an attempt to be over.
+
+    A plan that was being made when the run was stopped may just have ended the attempt.
+    """
+    if event.kind in (EventKind.TASK_FINISHED, EventKind.TASK_FAILED):
+        return bool(coordinator.board.attempt_end[event.which] != b.OPEN)
     if event.kind not in (EventKind.JOINED, EventKind.GONE):
         return False
     present = coordinator.board.present
