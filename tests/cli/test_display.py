@@ -114,8 +114,8 @@ def test_the_first_tasks_are_told_of_when_they_start(tmp_path: Path) -> None:
     screen = PlainScreen(stream)
     screen.update(session, [])  # nothing has finished, and may not for hours
     assert sorted(stream.getvalue().splitlines()) == [
-        "[3.5 s] part-2 started on local-0",
-        "[3.5 s] part-3 started on local-1",
+        "[3.0 s] part-2 started on local-0",
+        "[3.0 s] part-3 started on local-1",
     ]
     screen.update(session, [])
     assert len(stream.getvalue().splitlines()) == 2

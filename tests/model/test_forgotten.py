@@ -35,6 +35,11 @@ def load(command: str, **fields: Any) -> Any:
         ("cat mytable.csv table.csv.gz table 'x*'", None),
         ("cat [a-s]*.csv .*.csv p*/2.csv", None),
         ("cat # table.csv", None),
+        (
+            'cat "$WEFT_DIR/table.csv"',
+            "use names $WEFT_DIR/table.csv, and so table.csv, which make",
+        ),
+        ("cat ${WEFT_DIR}/parts/1.csv", "use names ${WEFT_DIR}/parts/1.csv, and so parts/1.csv"),
     ],
 )
 def test_what_another_task_makes_must_be_listed(command: str, said: str | None) -> None:

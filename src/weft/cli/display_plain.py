@@ -71,7 +71,7 @@ class PlainScreen:
             return
         lines = [f"{w.task} started on {w.processor}" for w in work]
         for text in lines if len(work) <= FEW else [f"{len(work)} tasks started"]:
-            self.say(clean(f"[{clock(view.now)}] {text}"))
+            self.say(clean(f"[{clock(min(w.since for w in work))}] {text}"))
         self._idle = False
 
     def _show_reported(self, view: View, now: float) -> None:

@@ -100,11 +100,13 @@ def _check(add: int, drain: list[str], after: float) -> None:
 
 
 def machines_of(home: RunHome) -> tuple[float, list[Machine]]:
-    """The time of the last event in a run's journal, and its processors then."""
+    """The last time in a run's journal, and its processors then."""
     from weft.journal.log import read
     from weft.live.replay import replay
 
-    coordinator = replay(read(home.journal), home.data).progress.coordinator
+    replayed = replay(read(home.journal), home.data)
+    coordinator = replayed.progress.coordinator
+    coordinator.pass_time(replayed.until)
     board, platform = coordinator.board, coordinator.platform
     tasks, rows = coordinator.workflow.task_names, list[Machine]()
     for p, name in enumerate(platform.processor_names):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
+from weft.cli.money import read_time
 from weft.errors import InputError, in_seconds
 from weft.quantities import amount, duration, precise
 
@@ -37,7 +38,11 @@ def plan(
     ] = None,
     deadline: Annotated[
         float | None,
-        typer.Option(help="The cheapest plan that ends by then, in seconds from the start."),
+        typer.Option(
+            parser=read_time,
+            metavar="TIME",
+            help="The cheapest plan that ends by then: seconds from the start, or `90min`, `1.5h`.",
+        ),
     ] = None,
     reserve: Annotated[
         float,

@@ -87,6 +87,10 @@ class Purse:
         """Whether a plan of this situation is within the budget."""
         return not self.kept or self._is_enough(forecast(plan, situation))
 
+    def reserves_for(self, plan: Schedule) -> bool:
+        """Whether a plan for the whole run leaves the reserve."""
+        return not self.kept or affordable(plan.cost, (1 - self.reserve) * self.budget)
+
     def _is_enough(self, money: Money) -> bool:
         """Whether there is money for this; what is cut off a moment late is spent all the same."""
         limit = max(self.budget, money.spent) if self.cuts else self.budget

@@ -34,6 +34,17 @@ def claim(home: RunHome, outputs: Iterable[str]) -> None:
         _check_apart(dict(_held(other_top, home)), files)
 
 
+def release(home: RunHome) -> None:
+    """Forget the claims of a run that did not begin."""
+    top = home.path.parents[1]
+    if not (top / "claims.json").exists():
+        return
+    with alone(top / "claims.lock"), suppress(OSError, ValueError, AttributeError):
+        content: dict[str, Any] = json.loads((top / "claims.json").read_bytes())
+        if content.pop(home.id, None) is not None:
+            write_text(top / "claims.json", json.dumps(content))
+
+
 def _places(data: str, outputs: Iterable[str]) -> dict[str, str]:
     """Where outputs will be, whatever links lead there, and what they are called."""
     folders: dict[str, str] = {}

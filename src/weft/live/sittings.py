@@ -16,7 +16,7 @@ import numpy as np
 from weft import registry
 from weft.coordinator import Coordinator
 from weft.errors import InputError
-from weft.journal.claims import claim
+from weft.journal.claims import claim, release
 from weft.journal.lock import RunLock
 from weft.journal.log import Contents, Journal
 from weft.journal.places import RunHome
@@ -51,6 +51,7 @@ from weft.live.taking_up import take_up, with_added
 from weft.live.workflows import check_same, in_their_shell
 from weft.model import Call, Platform, Workflow
 from weft.model.events import Command
+from weft.quantities import amount
 from weft.wiring import Progress
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def start(
         stack.callback(_remove_unused, home)
         clock = Clock()
         stack.enter_context(RunLock(home))
+        claim(home, outputs(workflow, calls))
         machines = open_machines(workflow, calls, options, home, clock)
         stack.callback(machines.close)
         estimating = Estimating.open(workflow, options, home.id, calls, listener.said)
@@ -139,7 +141,11 @@ def start(
         # where no plan may keep the limits, nothing has begun before there is one
         first = progress.settled(coordinator.begin()) if options.limited else None
         check_in_time(coordinator)
-        claim(home, outputs(workflow, calls))
+        if coordinator.plan is not None and not purse.reserves_for(coordinator.plan):
+            listener.said(
+                f"the reserve of {options.reserve:.0%} cannot be kept: the cheapest plan found "
+                f"costs {amount(coordinator.plan.cost)} of {amount(purse.budget)}"
+            )
         recorder.begin(Journal.create(home.journal, header.to_dict()))
         stack.callback(recorder.journal.close)
         session = Session(header, progress, machines, recorder, estimating, clock, listener)
@@ -153,6 +159,7 @@ def start(
 def _remove_unused(home: RunHome) -> None:
     """A run that has not even begun its journal leaves nothing behind."""
     if not home.journal.exists():
+        release(home)
         shutil.rmtree(home.path, ignore_errors=True)
 
 

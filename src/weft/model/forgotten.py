@@ -14,6 +14,7 @@ from weft.model.shell import named_paths, named_patterns, text_of
 from weft.model.workflow import Workflow
 
 _WILD = re.compile(r"[*?[]")
+_BY_ITS_FOLDER = re.compile(r"^\$(WEFT_DIR|\{WEFT_DIR\})/")  # the data directory
 
 
 def check_listed(workflow: Workflow) -> None:
@@ -63,8 +64,9 @@ class _Made:
     def named(self, command: str) -> Iterator[tuple[str, str]]:
         """The words of a command that mean one of these, and which."""
         for word in sorted(named_paths(command)):
-            if word in self.by or word in self._inside:
-                yield word, word
+            name = _BY_ITS_FOLDER.sub("", word)
+            if name in self.by or name in self._inside:
+                yield word, name
         for word in named_patterns(command):
             for name in self._matches(word):
                 yield word, name

@@ -102,7 +102,7 @@ def in_progress(
     notes = _take_up(coordinator, own, driven=status == RUNNING)
     if coordinator.done:
         raise InputError(f"run {header.id} has nothing left to do: ask before its end")
-    if header.blind:
+    if header.blind and not replayed.progress.learned:
         notes.append("planned blind: nothing is known of the tasks' times, so all count alike")
     local = header.options.place.partition(":")[0] == "local"
     park = Park(
