@@ -9,9 +9,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -86,9 +87,10 @@ def _forked(
         jobs, multiprocessing.get_context("fork"), _begin, (read_end, write_end)
     )
     try:
-        futures = {
-            pool.submit(_chunk, at, min(count, at + size)): at for at in range(0, count, size)
-        }
+        with _undisturbed():
+            futures = {
+                pool.submit(_chunk, at, min(count, at + size)): at for at in range(0, count, size)
+            }
         return _collected(futures, listener)
     except BrokenProcessPool:
         raise WeftError("a worker process was killed; perhaps memory ran out") from None
@@ -101,6 +103,23 @@ def _forked(
         os.close(read_end)
         os.close(write_end)
         _unit = before
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hear Ctrl-C only afterwards: in the middle of it, the pool might never shut down."""
+    heard = list[int]()
+    before = signal.getsignal(signal.SIGINT)
+    own = threading.current_thread() is threading.main_thread() and callable(before)
+    if own:
+        signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        yield
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def _collected(futures: dict[Future[list[Any]], int], listener: _Listener) -> list[Any]:
