@@ -19,9 +19,10 @@ import pytest
 from executors.waiting import LIMIT, children, ended, next_event, pipe_of_life
 from weft.contracts import Machines
 from weft.errors import InputError
-from weft.executors.local import LocalExecutor, available_processors
+from weft.executors.local import LocalExecutor
 from weft.executors.paths import check_paths
 from weft.executors.processes import wait_readable
+from weft.executors.this_machine import available_processors
 from weft.formats import load
 from weft.model import TaskSpec, Workflow
 from weft.model.events import (

@@ -12,7 +12,7 @@ import pytest
 import weft
 import weft.experiments
 from weft.errors import InputError
-from weft.executors.local import available_processors
+from weft.executors.this_machine import available_processors
 from weft.history.database import FILE
 from weft.history.origins import commands_of
 from weft.history.records import TaskRecord

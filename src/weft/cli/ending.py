@@ -19,6 +19,7 @@ from weft.cli.recovery import recovery_of
 from weft.cli.terminal import hearing_signals
 from weft.cli.wording import about_command, against, clean, command, many, near, took
 from weft.errors import WeftError, rounded_up
+from weft.journal.system import check_system
 from weft.quantities import amount
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def drive(
     detached: Callable[[str], None] | None = None,
 ) -> NoReturn:
     """Have a run driven and shown; tell how it ended, and exit accordingly."""
+    check_system()
     shown = display(quiet, as_json, detached)
     shown.summary = lambda outcome: told(outcome, shown, directory)
     with hearing_signals(shown.hung_up):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -75,6 +76,8 @@ def _options(
 def main() -> None:
     """Run the command line; an error that the user can mend is one message and exit code 2."""
     asked = sys.argv[1] if len(sys.argv) > 1 else ""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # a Windows pipe lacks most letters
     try:
         build_app([asked] if asked in COMMANDS else COMMANDS)()
     except WeftError as error:

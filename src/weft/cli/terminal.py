@@ -15,6 +15,7 @@ from typing import NoReturn
 import typer
 
 from weft.errors import InputError
+from weft.journal.system import check_system
 
 INTERRUPTED = 130
 COULD_NOT = 2
@@ -87,6 +88,7 @@ def leave_terminal(directory: Path, as_json: bool) -> Callable[[str], None]:
             "nobody would read it: once the run has ended, see `weft report --json`",
             place="--json with --detach",
         )
+    check_system()
     reader, writer = os.pipe()
     child = os.fork()
     if child:

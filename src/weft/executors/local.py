@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-import os
 import queue
 import socket
 import threading
@@ -22,6 +19,7 @@ from weft.executors.local_watch import LocalWatch, Opened
 from weft.executors.paths import check_paths
 from weft.executors.processes import GRACE, HURRY, Stop, kill_left_behind
 from weft.executors.results import load_result
+from weft.executors.this_machine import available_processors, platform_of
 from weft.model.call import Call
 from weft.model.events import (
     MORE_TO_COME,
@@ -35,7 +33,7 @@ from weft.model.events import (
     StartTask,
     WakeAt,
 )
-from weft.model.platform import Platform, Processor
+from weft.model.platform import Platform
 from weft.model.workflow import Workflow
 
 _LOOK = 0.5  # a signal that comes just before a wait is seen only after it, so none is for ever
@@ -67,7 +65,7 @@ class LocalExecutor:
     ) -> None:
         if calls is None:
             check_paths(workflow, anywhere)
-        self.platform, self._usable = _platform(processors, known)
+        self.platform, self._usable = platform_of(processors, known)
         self._clock, self._n_items, self._known = clock, workflow.n_items, known is not None
         self._jobs = Jobs(workflow, dir, home, calls, timeout, anywhere, keep_scratch)
         self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -139,7 +137,7 @@ class LocalExecutor:
         if not 1 <= count <= _MOST - n:
             raise InputError(f"cannot add {count} processors: 1 to {_MOST - n} are possible")
         # all are there before the first is heard of, so that they are planned for at once
-        self.platform, _ = _platform(n + count, self.platform)
+        self.platform, _ = platform_of(n + count, self.platform)
         for p in range(n, n + count):
             more = MORE_TO_COME if p < n + count - 1 else 0.0
             self.post(Event(EventKind.JOINED, p, 0.0, more))
@@ -217,48 +215,3 @@ class LocalExecutor:
 def _event(attempt: int, news: News, now: float) -> Event:
     kind, value, detail = news
     return Event(kind, attempt, now, value, detail)
-
-
-def _platform(processors: int | None, known: Platform | None) -> tuple[Platform, int]:
-    """The processors that are known, and those that are new; how many of them may be used."""
-    n = processors
-    if n is None:
-        n = available_processors() if known is None else known.n_processors
-    if n < 1:
-        raise InputError(f"a machine has at least 1 processor, not {n}")
-    if known is not None and n <= known.n_processors:
-        return known, n
-    host, old = socket.gethostname(), list[Processor]()
-    if known is not None:
-        hosts = [known.host_names[h] for h in known.host.tolist()]
-        old = [Processor(p, h) for p, h in zip(known.processor_names, hosts, strict=True)]
-    new = [Processor(f"local-{k}", host=host) for k in range(len(old) + 1, n + 1)]
-    return Platform.build([*old, *new]), n
-
-
-def this_machine(processors: int | None) -> tuple[Platform, tuple[str, ...]]:
-    """The processors that a run here would have, and the machine of each."""
-    platform, n = _platform(processors, None)
-    return platform, (socket.gethostname(),) * n
-
-
-def available_processors() -> int:
-    """How many processors this process may use: by affinity, and by the quota of its group."""
-    try:
-        n = len(os.sched_getaffinity(0))
-    except AttributeError:  # not Linux
-        n = os.cpu_count() or 1
-    quota = _quota()
-    return n if math.isinf(quota) else max(1, min(n, math.ceil(quota)))
-
-
-def _quota() -> float:
-    """The processors that the control group grants, of either version; no end if it says none."""
-    with contextlib.suppress(OSError, ValueError):
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return math.inf if quota == "max" else int(quota) / int(period)
-    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
-        quota = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").read_text()
-        period = Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us").read_text()
-        return int(quota) / int(period) if int(quota) > 0 else math.inf
-    return math.inf

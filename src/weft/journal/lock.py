@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import random
@@ -24,6 +23,10 @@ from typing import Self
 
 from weft.journal.durable import FILE_MODE, JournalError, reason, write_all
 from weft.journal.places import RunHome
+from weft.journal.system import CAN_RUN, check_system
+
+if CAN_RUN:
+    import fcntl
 
 _TRIES = 100
 _LIMIT = 60.0  # seconds that a lock which is held for moments is waited for
@@ -100,11 +103,13 @@ def _after_fork() -> None:
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if CAN_RUN:
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def is_driven(home: RunHome) -> bool:
     """Whether some process drives the run now."""
+    check_system()
     try:
         descriptor = os.open(home.lock, os.O_RDONLY)
     except FileNotFoundError:
@@ -151,6 +156,7 @@ def _wait(path: Path, descriptor: int) -> None:
 
 
 def _open(path: Path) -> int:
+    check_system()
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
 
 

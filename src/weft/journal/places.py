@@ -14,6 +14,7 @@ from pathlib import Path
 
 from weft.errors import InputError, unknown_name
 from weft.journal.durable import DIRECTORY_MODE, JournalError, new_directory, reason, write_new
+from weft.journal.system import check_system
 
 LAST = "last"
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-(\d{8}-\d{6})(-[0-9a-f]+)?")
@@ -185,6 +186,7 @@ def _prepare(data: Path) -> Path:
 def check_private(place: Path) -> None:
     """Nobody else may have put anything there: a run's results are pickles, which run code."""
     state = place.stat()
+    check_system()
     if not stat.S_ISDIR(state.st_mode):
         raise InputError("it must be a directory, for weft's runs", source=str(place))
     user = os.geteuid()

@@ -26,7 +26,7 @@ def check_on(on: Any) -> None:
 def look_at(on: Any) -> tuple[Platform, tuple[str, ...]]:
     """The processors that a run there would have, and their machines; nothing is begun there."""
     if isinstance(on, str) and not on.startswith("dask://"):
-        from weft.executors.local import this_machine
+        from weft.executors.this_machine import this_machine
 
         return this_machine(_processors(on))
     try:

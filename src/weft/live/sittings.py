@@ -20,6 +20,7 @@ from weft.journal.claims import claim, release
 from weft.journal.lock import RunLock
 from weft.journal.log import Contents, Journal
 from weft.journal.places import RunHome
+from weft.journal.system import check_system
 from weft.kernels import board as b
 from weft.live.checks import check_work, outputs, warn_of_limits
 from weft.live.deadlines import (
@@ -84,6 +85,7 @@ def start(
     fetch: Callable[[Path, Any], Any] | None = None,
 ) -> Outcome:
     """A new run. `fetch` finds the result of a function; without it a run has only files."""
+    check_system()
     check_on(options.on)
     purse = options.purse()
     if options.strategy != AUTO:
