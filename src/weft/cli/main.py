@@ -34,6 +34,7 @@ COMMANDS = (
     "prioritize",
     "ic",
     "bench",
+    "doctor",
 )
 
 
