@@ -48,6 +48,7 @@ bench: install
 	$(BIN)/weft bench quality
 	$(BIN)/weft bench plan --full --million
 	$(BIN)/weft bench simulate --million
+	$(BIN)/weft bench start
 
 # A browser for the test of the chart page. Without it (or without root) that test is skipped.
 system:

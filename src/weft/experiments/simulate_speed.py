@@ -14,10 +14,14 @@ from weft.executors.reality import draw
 from weft.executors.scenario import Scenario
 from weft.executors.scenarios import with_scenario
 from weft.executors.simulated import SimulatedExecutor
+from weft.experiments.goals import Goal
 from weft.experiments.plan_speed import instance, warm
 from weft.generators import generate
 from weft.model import Estimates, Freedom, Platform, Processor, Schedule, Situation
 from weft.policies.static import Static
+
+RUNS_PER_SECOND = {"static": Goal(5_000, at_least=True), "slack": Goal(1_500, at_least=True)}
+TASKS_PER_SECOND = {10_000: Goal(1_500_000, at_least=True)}  # by the number of tasks
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,16 @@ class FixedPlan:
     edges: int
     seconds: float
     tasks_per_second: float
+
+    @property
+    def goal(self) -> Goal | None:
+        """How many tasks per second it should be."""
+        return TASKS_PER_SECOND.get(self.tasks)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is as many."""
+        return self.goal.verdict(self.tasks_per_second) if self.goal else ""
 
 
 def fixed_plan(tasks: int, processors: int, repeats: int = 5) -> FixedPlan:
@@ -66,6 +80,16 @@ class Selective:
     runs: int
     runs_per_second: float
     mean_considered: float
+
+    @property
+    def goal(self) -> Goal | None:
+        """How many runs per second it should be."""
+        return RUNS_PER_SECOND.get(self.strategy)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is as many."""
+        return self.goal.verdict(self.runs_per_second) if self.goal else ""
 
 
 def selective(strategy: str, runs: int = 1000, tasks: int = 100) -> Selective:
