@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from weft import registry
 from weft.arrays import FloatArray
 from weft.contracts import Order
 from weft.coordinator import Coordinator
+from weft.coordinator.boards import read_situation
 from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
-from weft.model import Estimates, Item, Platform, Processor, Run, Workflow
+from weft.model import Estimates, Item, Platform, Processor, Run, Situation, Workflow
 from weft.model.check_run import check_run
-from weft.model.events import Command, Event, EventKind, StartTask
+from weft.model.events import Command, Event, EventKind, NewPlan, Replan, StartTask
 from weft.robustness import steps_before
 from weft.wiring import Progress, record, run_by_events
 
@@ -100,6 +102,40 @@ def test_few_plans_where_predictions_are_right(processors: int) -> None:
     assert np.mean([run.considered for run in runs]) < 0.1 * 40
     assert max(run.considered for run in runs) < 0.2 * 40
     assert np.mean([run.considered for run in blunt]) > 0.2 * 40
+
+
+def test_all_is_read_only_where_a_plan_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two plans are made; hundreds of starts are late while it rests, and nobody looks around."""
+    reads = 0
+
+    def read(*arguments: Any) -> Situation:
+        nonlocal reads
+        reads += 1
+        return read_situation(*arguments)
+
+    monkeypatch.setattr("weft.coordinator.coordinator.read_situation", read)
+    n, platform = 300, Platform.build([Processor("p")])
+    workflow = Workflow.from_items("w", [f"t{i}" for i in range(n)], [1.0] * n, [])
+    policy, planner = registry.strategy("slack")
+    assert planner is not None
+    estimates = Estimates.declared(workflow, platform)
+    coordinator = Coordinator(workflow, platform, estimates, policy, rest=1e6)
+    (asked,) = coordinator.begin()
+    assert isinstance(asked, Replan)
+    first = planner.plan(coordinator.situation())
+    coordinator.handle(NewPlan(0.0, asked.version, first, seconds=2e-6))
+    *_, again = coordinator.handle(Event(EventKind.TASK_FINISHED, 0, 5.0))
+    assert isinstance(again, Replan)
+    plan = planner.plan(coordinator.situation())
+    coordinator.handle(NewPlan(5.0, again.version, plan, seconds=1.0))
+    until_then = reads
+    for k in range(1, n):
+        commands = coordinator.handle(Event(EventKind.TASK_FINISHED, k, 5.0 + 2.0 * k))
+        assert not any(isinstance(command, Replan) for command in commands)
+        late = coordinator.now > coordinator.board.latest[k]
+        assert late
+    assert coordinator.done
+    assert reads == until_then
 
 
 def test_few_plans_of_a_wide_workflow() -> None:

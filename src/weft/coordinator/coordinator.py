@@ -330,10 +330,8 @@ class Coordinator:
                     self.asked = Replan(self.version, self.now, reason, forced=True)
                 return self.asked
             notice = Notice(late if late >= 0 else None, change)
-            assert self.plan is not None
             over = self._rest_is_over(change)
-            asks = self._richer(change) or self.policy.decide(notice, self.situation(), self.plan)
-            if over and asks:
+            if over and self._asks(notice):
                 self.asked = Replan(self.version, self.now, self._reason(notice))
                 return self.asked
             if not over and isinstance(change, Event):
@@ -342,6 +340,14 @@ class Coordinator:
                 self.board.counts[b.GRACE] = 1  # then let it start late
             late, change = self.resume(), None
         return None
+
+    def _asks(self, notice: Notice) -> bool:
+        """Whether this is a reason for a new plan; to say so, all that is known is read."""
+        assert self.policy is not None
+        assert self.plan is not None
+        if self._richer(notice.event):
+            return True
+        return self.policy.decide(notice, self.situation(), self.plan)
 
     def _note(self, change: Event | NewEstimates | None) -> None:
         """What has changed may be that a processor leaves."""
