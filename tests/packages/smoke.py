@@ -29,7 +29,7 @@ def command(*arguments: str | Path) -> str:
     """What the installed command prints."""
     script = Path(sysconfig.get_path("scripts"), "weft")
     done = subprocess.run([script, *arguments], capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, f"weft {arguments} ended with {done.returncode}: {done.stderr}"
+    assert done.returncode == 0, f"weft {arguments}: {done.stdout}{done.stderr}"
     return done.stdout
 
 

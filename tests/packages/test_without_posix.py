@@ -41,6 +41,7 @@ def test_it_plans_simulates_and_compares(tmp_path: Path) -> None:
         ("ic", WORDS, "--plays", "2"),
         ("runs",),
         ("history", "show"),
+        ("doctor",),
     )
     outcomes = dict(zip(commands, on_windows(tmp_path, *commands), strict=True))
     assert {command: errors for command, (code, _, errors) in outcomes.items() if code} == {}
@@ -50,6 +51,7 @@ def test_it_plans_simulates_and_compares(tmp_path: Path) -> None:
     run = json.loads(outcomes[commands[3]][1])
     same = weft.simulate(workflow, platform, strategy="slack", qoi=0.3, seed=7)
     assert run["makespan"] == same.makespan
+    assert "real runs: not here" in outcomes[commands[-1]][1]
     assert (tmp_path / "plan.html").is_file()
     assert (tmp_path / "made.yaml").is_file()
 
