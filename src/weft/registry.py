@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -76,20 +77,26 @@ def _names(room: str) -> list[str]:
     return sorted(name.replace("__", "/").replace("_", "-") for name in names)
 
 
+@cache
 def _class(room: str, kind: str, name: str) -> type[Any]:
-    if name not in _names(room):
-        raise InputError(unknown_name(kind, name, _names(room)))
-    file = name.replace("/", "__").replace("-", "_")
-    module = importlib.import_module(f"weft.{room}.{file}")
+    file = f"weft.{room}.{name.replace('/', '__').replace('-', '_')}"
+    try:
+        module = importlib.import_module(file)
+    except ModuleNotFoundError as error:
+        if error.name is None or not file.startswith(error.name):
+            raise
+        raise InputError(unknown_name(kind, name, _names(room))) from None
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == name:
             return value
-    raise TypeError(f"{module.__name__} has no class with name = {name!r}")
+    raise InputError(unknown_name(kind, name, _names(room)))
 
 
 def _build(room: str, kind: str, spec: str) -> Any:
     name, raw = parse_spec(spec)
     cls = _class(room, kind, name)
+    if not raw:
+        return cls()
     types = get_type_hints(cls)
     known = {f.name: types[f.name] for f in fields(cls)}
     options = {}

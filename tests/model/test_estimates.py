@@ -7,6 +7,7 @@ import pytest
 
 from weft.errors import InputError
 from weft.model import Estimates, Platform, Processor, Workflow
+from weft.model.estimates import BLOCK
 
 NAN = float("nan")
 PLATFORM = Platform.build([Processor("p", speed=2.0), Processor("q", speed=0.5)])
@@ -49,3 +50,25 @@ def test_where_no_task_has_a_cost_all_count_alike() -> None:
 def test_the_matrix_cannot_be_written_to() -> None:
     cost = Estimates(np.ones((2, 2))).cost
     assert not cost.flags.writeable
+
+
+def test_many_rows_with_costs_here_and_there() -> None:
+    # more than one block of rows; the plain way to say it is a loop
+    rng, n = np.random.default_rng(4), 2 * BLOCK + 7
+    given = {name: rng.uniform(1.0, 9.0, n) for name in ("a", "c")}
+    for column in given.values():
+        column[rng.random(n) < 0.3] = np.nan
+    empty = np.empty(0, dtype=np.int32)
+    workflow = Workflow.from_edges(
+        "many", [f"t{k}" for k in range(n)], empty, empty, np.empty(0),
+        base_cost=rng.uniform(1.0, 9.0, n), processor_cost=given,
+    )  # fmt: skip
+    platform = Platform.build(
+        [Processor(name, speed=s) for name, s in zip("abc", (0.7, 1.9, 3), strict=True)]
+    )
+    cost = Estimates.declared(workflow, platform).cost
+    for task in range(n):
+        for p, name in enumerate("abc"):
+            own = given[name][task] if name in given else np.nan
+            at_speed = workflow.base_cost[task] / platform.speed[p]
+            assert cost[task, p] == (at_speed if np.isnan(own) else own)

@@ -13,7 +13,7 @@ class Goal:
     at_least: bool = False  # else at most
 
     def __str__(self) -> str:
-        return f"{'>=' if self.at_least else '<='} {self.bound:,g}"
+        return f"{'>=' if self.at_least else '<='} {self.bound:,.12g}"
 
     def verdict(self, measured: float) -> str:
         """Whether a figure is within the bound."""

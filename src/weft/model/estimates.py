@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.arrays import FloatArray, frozen
+from weft.arrays import FloatArray, frozen, sealed
 from weft.errors import InputError
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
+
+BLOCK = 1024  # rows that are filled column by column, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,26 +32,39 @@ class Estimates:
         Where no task has a cost, all count alike: a second at speed 1. `otherwise` has the costs of
         tasks that declare none, if they are known.
         """
-        n, p = workflow.n_tasks, platform.n_processors
-        cost = np.empty((n, p))
-        at_speed_1 = workflow.base_cost if workflow.has_costs else np.ones(n)
-        np.divide(at_speed_1[:, None], platform.speed[None, :], out=cost)
-        for column, name in enumerate(platform.processor_names):
-            given = workflow.processor_cost.get(name)
-            if given is not None:
-                cost[:, column] = np.where(np.isnan(given), cost[:, column], given)
+        cost = _declared(workflow, platform)
         if otherwise is not None:
             silent = workflow.silent
             cost[silent] = otherwise[silent]
-        missing = np.isnan(cost)
-        if missing.any():
-            task, processor = (int(x) for x in np.argwhere(missing)[0])
+        if _any_missing(cost):
+            task, processor = (int(x) for x in np.argwhere(np.isnan(cost))[0])
             raise InputError(
                 f"task {workflow.task_names[task]!r} has no cost on processor "
                 f"{platform.processor_names[processor]!r}; give it one, or one number for all",
                 place=f"tasks.{workflow.task_names[task]}.cost",
             )
-        return Estimates(cost)
+        return Estimates(sealed(cost))
+
+
+def _declared(workflow: Workflow, platform: Platform) -> FloatArray:
+    """The matrix of what is declared, NaN where nothing is."""
+    at_speed_1 = workflow.base_cost if workflow.has_costs else np.ones(workflow.n_tasks)
+    given = [workflow.processor_cost.get(name) for name in platform.processor_names]
+    if all(column is None for column in given):
+        return at_speed_1[:, None] / platform.speed
+    cost = np.empty((workflow.n_tasks, platform.n_processors))
+    for first in range(0, workflow.n_tasks, BLOCK):
+        rows = slice(first, first + BLOCK)
+        for p, column in enumerate(given):
+            cost[rows, p] = at_speed_1[rows] / platform.speed[p] if column is None else column[rows]
+    if _any_missing(cost):
+        np.divide(at_speed_1[:, None], platform.speed, out=cost, where=np.isnan(cost))
+    return cost
+
+
+def _any_missing(cost: FloatArray) -> bool:
+    """Whether a number is NaN: then the least of them is."""
+    return bool(np.isnan(cost.min(initial=np.inf)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,6 +88,16 @@ class Transfers:
         object.__setattr__(self, "arrival", frozen(self.arrival, np.float64))
 
 
+_OPTIONAL = {
+    "availability": np.float64,
+    "bandwidth": np.float64,
+    "present": np.bool_,
+    "given_up": np.bool_,
+    "astray": np.bool_,
+}
+_NO_ATTEMPTS, _NO_COPIES, _NO_TRANSFERS = Attempts(), Copies(), Transfers()
+
+
 @dataclass(frozen=True, eq=False)
 class Situation:
     """What a planner is asked from; at the start it is just empty."""
@@ -96,9 +106,9 @@ class Situation:
     platform: Platform
     estimates: Estimates
     now: float = 0.0
-    attempts: Attempts = field(default_factory=Attempts)
-    copies: Copies = field(default_factory=Copies)
-    transfers: Transfers = field(default_factory=Transfers)
+    attempts: Attempts = _NO_ATTEMPTS
+    copies: Copies = _NO_COPIES
+    transfers: Transfers = _NO_TRANSFERS
     availability: FloatArray | None = None  # by processor; None: all fully available
     bandwidth: FloatArray | None = None  # hosts x hosts, factors; None: all links at full speed
     present: BoolArray | None = None  # processors there now; None: as the platform says
@@ -109,9 +119,7 @@ class Situation:
     usage: Usage | None = None  # by now, also in vain; None: that of the attempts that hold
 
     def __post_init__(self) -> None:
-        dtypes = {"availability": np.float64, "bandwidth": np.float64, "present": np.bool_}
-        dtypes |= {"given_up": np.bool_, "astray": np.bool_}
-        for name, dtype in dtypes.items():
+        for name, dtype in _OPTIONAL.items():
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name), dtype))
 
