@@ -3,19 +3,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install dev demo test chaos check bench system clean
+.PHONY: install dev demo test chaos checked check bench system clean
 
 install: $(VENV)/installed
-dev: $(VENV)/installed-dev
+dev: $(VENV)/built
 
-$(VENV)/installed: pyproject.toml
+# What the compiled kernels are made from: when one is edited, they are built again.
+KERNELS := setup.py $(wildcard kernel_build/*.py) $(wildcard src/weft/kernels/*.py)
+
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml $(KERNELS) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
+$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@
+	@touch $@ $(VENV)/installed
+
+$(VENV)/built: $(VENV)/installed-dev $(KERNELS)
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	@touch $@ $(VENV)/installed
 
 demo: install
 	@mkdir -p out && rm -rf out/words out/history && cp -r examples/words out/words
@@ -38,6 +47,12 @@ WEFT_CHAOS ?= 50
 chaos: dev
 	WEFT_CHAOS=$(WEFT_CHAOS) $(BIN)/python -m pytest tests/chaos
 
+# Plans, simulations and pebble games with kernels that check every place in an array.
+checked: dev
+	$(BIN)/python setup.py --quiet build_ext --inplace --force --checked
+	$(BIN)/python -m pytest tests/planners tests/simulation tests/ic; \
+	$(BIN)/python setup.py --quiet build_ext --inplace --force
+
 check: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -59,4 +74,4 @@ system:
 	|| echo "no chromium: the chart page's browser test will be skipped"
 
 clean:
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build src/weft/_native.* out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

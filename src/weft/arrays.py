@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
+LongArray = npt.NDArray[np.int64]
+ByteArray = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 

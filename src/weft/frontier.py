@@ -12,7 +12,6 @@ from typing import Any
 from weft import registry
 from weft.contracts import Planner
 from weft.errors import InputError, UnaffordableError, rounded_up
-from weft.kernels.compiled import expect
 from weft.knee import knee
 from weft.model import Schedule, Situation, affordable, forecast
 from weft.projection import ROUNDING, ends_earlier
@@ -23,7 +22,6 @@ POINTS = 25
 # is a multiple of at most a tenth of it, so that it has few digits.
 FINEST = 1e-3
 _DIGITS = 4
-LOOKS = 10  # at all single changes of a plan, for one budget, roughly
 
 Progress = Callable[[float], None]
 
@@ -98,16 +96,8 @@ def frontier(
     chosen = registry.within_budget(planner or registry.planner("best-affordable"))
     platform = situation.platform
     free = not platform.price.any() and not platform.link_price.any()
-    _get_ready(situation, points)
     search = _Search(situation, chosen, points, progress or (lambda share: None))
     return Frontier(tuple(search.found(budget)), free)
-
-
-def _get_ready(situation: Situation, points: int) -> None:
-    """All plans together may be worth compiling for: that is known beforehand here."""
-    wf, n = situation.workflow, situation.platform.n_processors
-    once = wf.n_tasks * n * (wf.n_tasks + len(wf.in_item))  # every single change, looked at once
-    expect(LOOKS * points * once)
 
 
 class _Search:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, sealed
 from weft.errors import PlanningError
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Reuse, Schedule, Situation
 from weft.spec import spec_of
 
-Result = TypeVar("Result")
 Placement = tuple[IntArray, FloatArray, FloatArray]
 
 EQUAL_RANKS = 1e-12  # of the largest rank: what differs by less is rounding, hence a tie
@@ -146,7 +143,7 @@ class Planning:
     @cached_property
     def upward_rank(self) -> FloatArray:
         """HEFT's rank: mean costs and mean transfer times."""
-        return self.run(upward_rank, self.mean_cost, *self.mean_link)
+        return upward_rank(self.problem, self.mean_cost, *self.mean_link)
 
     def by_rank(self, rank: FloatArray) -> IntArray:
         """The movable tasks, highest rank first, then by topological position."""
@@ -174,34 +171,15 @@ class Planning:
         shortest = float(self.problem.cost.min(initial=np.inf)) if insertion else np.inf
         pins = _NO_PINS if pinned is None else pinned
         extra = _NO_BIAS if bias is None else bias
-        problem = None if free_from is None else self.problem._replace(free_from=free_from)
-        return self.run(place_in_order, order, pins, extra, shortest, problem=problem)
+        problem = self.problem
+        problem = problem if free_from is None else problem._replace(free_from=free_from)
+        return place_in_order(problem, order, pins, extra, shortest)
 
     def line(self, order: IntArray) -> IntArray:
         """The place of each task in an order."""
         place = np.zeros(self.problem.n_tasks, dtype=np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         return place
-
-    def run(
-        self,
-        kernel: Callable[..., Result],
-        *arguments: Any,
-        work: int | None = None,
-        problem: Problem | None = None,
-    ) -> Result:
-        """Call a kernel on the problem: compiled where that pays, else as plain Python."""
-        if work is None:
-            work = (len(self.problem.in_item) + self.n_movable) * self.problem.n_processors
-        if pays(work, kernel):
-            return compiled(kernel)(problem or self.problem, *arguments)
-        plain = self._plain if problem is None else _on_lists(problem)
-        return kernel(plain, *(_listed(a) for a in arguments))
-
-    @cached_property
-    def _plain(self) -> Problem:
-        """The problem on lists, which plain Python reads faster than arrays."""
-        return _on_lists(self.problem)
 
     def schedule(self, planner: Any, placement: Placement) -> Schedule:
         """The kernel's placement as a schedule of all tasks."""
@@ -250,14 +228,6 @@ def planning_of(situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) ->
     planning = Planning(situation, freedom)
     _latest = (planning,)
     return planning
-
-
-def _on_lists(problem: Problem) -> Problem:
-    return Problem(*(_listed(value) for value in problem))
-
-
-def _listed(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 _NO_PINS: IntArray = np.empty(0, dtype=np.int32)

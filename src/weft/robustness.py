@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, row_of_each
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.slack import spare_times
 from weft.model import Schedule, Situation
 
@@ -22,8 +21,7 @@ def slack_and_spare(
     """
     wf, pf = schedule.workflow, schedule.platform
     per_unit = pf.time_per_unit if situation is None else situation.time_per_unit
-    kernel = compiled(spare_times) if pays(4 * len(wf.use_task), spare_times) else spare_times
-    return kernel(
+    return spare_times(
         schedule.in_time,
         _following(schedule),
         wf.out_ptr,

@@ -18,7 +18,6 @@ from weft.executors.reality import Reality
 from weft.executors.simulated import SimulatedExecutor
 from weft.history.lessons import Lessons
 from weft.kernels import board as b
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.drive import drive
 from weft.model import (
     AttemptLog,
@@ -218,9 +217,7 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
         most = 2 * board.burst + int(board.counts[b.N_COMMANDS])
         executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
         world = executor.world
-        steps = 20 * board.n_tasks + len(world.change_time) * len(board.transfer_item)
-        loop = compiled(drive) if pays(steps, drive) else drive
-        why, late, kind, which = loop(board, world)
+        why, late, kind, which = drive(board, world)
         if why == b.NOTHING:
             if not coordinator.done and not coordinator.halted:
                 raise stuck(coordinator)

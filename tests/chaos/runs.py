@@ -21,7 +21,6 @@ import pytest
 
 from weft.journal.log import read
 from weft.journal.places import RunHome, runs
-from weft.kernels import compiled
 from weft.live.replay import Replayed, replay
 from weft.model.check_run import check_run
 from weft.model.events import EventKind
@@ -36,12 +35,6 @@ CLI = "import sys; from weft.cli import main; sys.argv[0] = 'weft'; sys.exit(mai
 def repetitions(few: int, share: float = 1.0) -> range:
     """Seeds of a test: a few, or the share of as many as are asked for."""
     return range(max(few, round(MANY * share)))
-
-
-def use_plain_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile no kernels here: the first time that takes a minute, in the middle of a run."""
-    monkeypatch.setattr(compiled, "_compiled", {})
-    monkeypatch.setattr(compiled, "WORTH_COMPILING", 10**12)
 
 
 def until(holds: Callable[[], Any], what: str, limit: float = LIMIT) -> Any:

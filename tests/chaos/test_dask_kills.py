@@ -12,7 +12,7 @@ import pytest
 
 import weft
 from chaos.needed import check_only_needed
-from chaos.runs import MODULUS, limited, repetitions, use_plain_kernels
+from chaos.runs import MODULUS, limited, repetitions
 from weft.journal.log import read
 from weft.journal.places import RunHome
 from weft.live import Outcome, Session
@@ -34,11 +34,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     yield cluster
     cluster.close()
-
-
-@pytest.fixture(autouse=True)
-def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_plain_kernels(monkeypatch)
 
 
 class Layers:

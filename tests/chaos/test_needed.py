@@ -10,17 +10,11 @@ import pytest
 
 import weft
 from chaos.needed import check_only_needed
-from chaos.runs import use_plain_kernels
 from weft.model import Item, Link, Platform, Processor, Run, Workflow
 from weft.model.check_run import check_run
 from weft.model.record import ENDS
 
 N, PROCESSORS = 30, 4
-
-
-@pytest.fixture(autouse=True)
-def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_plain_kernels(monkeypatch)
 
 
 def simulated(seed: int, strategy: str) -> Run:

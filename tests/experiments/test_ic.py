@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from experiments.ic_made_up import TINY, one_of_each
 from weft.errors import InputError
-from weft.experiments import ic, ic_plays
+from weft.experiments import ic
 from weft.experiments.ic_cases import (
     COMPOSED,
     EVOLVING,
@@ -44,7 +44,6 @@ from weft.experiments.ic_units import (
     units,
 )
 from weft.ic import order_phases, play
-from weft.kernels import compiled
 
 CHAIN = "tasks:\n  a: {cost: 1, outputs: [x]}\n  b: {cost: 1, inputs: [x]}\n"
 
@@ -161,15 +160,6 @@ def test_every_part_is_measured_alike_on_any_hash_seed() -> None:
     )
     here = [ic.measured(TINY, units(TINY)[number]) for number in one_of_each(TINY)]
     assert json.loads(told.stdout) == here
-
-
-def test_warm_up_leaves_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ic_plays, "phases", lambda *arguments: {})
-    monkeypatch.setattr(ic_plays, "areas", lambda *arguments: {})
-    monkeypatch.setattr(ic_plays, "instance_of", lambda case: None)
-    before = compiled.WORTH_COMPILING
-    ic_plays.warm_up.__wrapped__()
-    assert before == compiled.WORTH_COMPILING > 0
 
 
 # curves and hulls

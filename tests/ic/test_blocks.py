@@ -27,7 +27,7 @@ def two_rows(sources: int, arcs: Arcs) -> Arcs:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_recognised_in_any_labelling(name: str, speed: str) -> None:
+def test_recognised_in_any_labelling(name: str) -> None:
     block = NAMED[name]
     rng = np.random.default_rng(len(name))
     n = block.sources + block.sinks

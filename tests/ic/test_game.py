@@ -92,7 +92,7 @@ def take(pool: list[int], discipline: str, children: dict[int, list[int]], line:
 
 
 @pytest.mark.parametrize("discipline", [*DISCIPLINES, "listed"])
-def test_plays_are_those_of_section_3_2(discipline: str, speed: str) -> None:
+def test_plays_are_those_of_section_3_2(discipline: str) -> None:
     rng = np.random.default_rng(3)
     for seed in range(60):
         n, arcs = random_dag(rng, 1, 14)
@@ -113,7 +113,7 @@ def test_plays_are_those_of_section_3_2(discipline: str, speed: str) -> None:
             assert heuristic_phases(dag, discipline, rngs[1], requests) == polls
 
 
-def test_many_children_at_once_enter_in_order(speed: str) -> None:
+def test_many_children_at_once_enter_in_order() -> None:
     """More than are sorted by insertion."""
     n = 200
     arcs = [(0, v) for v in range(1, n)] + [(v, n + v % 7) for v in range(1, n, 3)]

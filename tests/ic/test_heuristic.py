@@ -72,7 +72,7 @@ def test_the_order_is_what_the_analysis_shows() -> None:
     assert play(dag, best_order(dag)).profile.tolist() == Twin(12, SEARCHED).best
 
 
-def test_the_area_is_close_to_the_largest_on_small_dags(speed: str) -> None:
+def test_the_area_is_close_to_the_largest_on_small_dags() -> None:
     rng = np.random.default_rng(31)
     ratios: list[float] = []
     while len(ratios) < 120:
@@ -134,16 +134,6 @@ def test_repeats_exactly() -> None:
     assert best_order(dag).tobytes() == best_order(dag).tobytes()
     made = compose("w", np.random.default_rng(8), 100).dag
     assert best_order(made).tobytes() == best_order(made).tobytes()
-
-
-def test_either_speed_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(12)
-    made = [layered(rng, 150, 5, 3) for _ in range(8)]
-    orders = []
-    for compiled in (False, True):
-        monkeypatch.setattr("weft.ic.dag.pays", lambda work, kernel, compiled=compiled: compiled)
-        orders.append([best_order(Dag.from_arcs(d.n, d.tails, d.child)).tolist() for d in made])
-    assert orders[0] == orders[1]
 
 
 def test_a_vertex_with_very_many_parents() -> None:

@@ -129,7 +129,7 @@ def test_the_same_seed_composes_the_same_dag() -> None:
     assert one.dag.child.tobytes() != other.dag.child.tobytes()
 
 
-def test_labels_do_not_matter(speed: str) -> None:
+def test_labels_do_not_matter() -> None:
     rng = np.random.default_rng(9)
     for kind in COMPOSITIONS:
         made = compose(kind, rng, 400)

@@ -34,7 +34,7 @@ def test_small_dags(drawn: tuple[int, Arcs]) -> None:
     assert arcs_of(pruned(dag_of(n, arcs))) == without_shortcuts(n, arcs)
 
 
-def test_more_heads_than_fit_into_a_sweep(speed: str) -> None:
+def test_more_heads_than_fit_into_a_sweep() -> None:
     rng = np.random.default_rng(0)
     n = 2 * shortcuts.HEADS_AT_ONCE + 100
     chain = [(v, v + 1) for v in range(n - 1)]
@@ -47,7 +47,7 @@ def test_more_heads_than_fit_into_a_sweep(speed: str) -> None:
     assert len(left.order) == n
 
 
-def test_middling_dags_in_many_sweeps(speed: str) -> None:
+def test_middling_dags_in_many_sweeps() -> None:
     rng = np.random.default_rng(1)
     for _ in range(5):
         n = 90

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import weft
-from chaos.runs import limited, use_plain_kernels
+from chaos.runs import limited
 from live.people import Somebody, checked, waiting
 from weft.coordinator.purse import OVER_BUDGET
 from weft.errors import InputError, UnaffordableError
@@ -26,7 +26,6 @@ WILL_NOT_DO = "will not do"
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    use_plain_kernels(monkeypatch)
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"

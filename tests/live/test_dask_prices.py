@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft
-from chaos.runs import limited, use_plain_kernels
+from chaos.runs import limited
 from live.people import Somebody, checked, wait_for
 
 pytest.importorskip("distributed")
@@ -26,7 +26,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_prices(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_plain_kernels(monkeypatch)
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
     names = [cluster.add(), cluster.add()]
     flow, gate = weft.Flow("paid"), str(tmp_path / "go")

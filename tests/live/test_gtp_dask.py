@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import weft
-from chaos.runs import limited, until, use_plain_kernels
+from chaos.runs import limited, until
 from live.people import Somebody, checked
 from weft.model import Run
 from weft.model.events import Event, EventKind
@@ -34,7 +34,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    use_plain_kernels(monkeypatch)
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import weft
-from chaos.runs import limited, use_plain_kernels
+from chaos.runs import limited
 from live.people import Somebody, checked
 from weft.model import Run
 from weft.model.events import Event, EventKind
@@ -22,7 +22,6 @@ proc = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="no
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    use_plain_kernels(monkeypatch)
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"

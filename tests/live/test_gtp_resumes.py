@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import weft
-from chaos.runs import limited, use_plain_kernels
+from chaos.runs import limited
 from live.people import checked, waiting
 from weft.journal.log import read
 from weft.journal.places import RunHome
@@ -23,7 +23,6 @@ STRATEGY = "gtp/c/r[period=0.05]"
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    use_plain_kernels(monkeypatch)
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"

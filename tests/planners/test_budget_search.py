@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from twins.budget import Shop
-from twins.priced import any_priced, between, priced, with_prices
-from twins.situations import random_situation
+from twins.priced import any_priced, between, priced
 from weft import registry
 from weft.errors import PlanningError, TooLateError, UnaffordableError
 from weft.model import Freedom, Schedule, Situation, affordable, check_schedule, forecast
@@ -157,20 +155,3 @@ def test_with_all_the_time_it_is_the_cheapest(situation: Situation, deadline: fl
     shop = Shop(situation)
     plan = planned(f"cheapest-in-time[deadline={deadline}]", situation)
     assert plan.cost == pytest.approx(shop.bill(shop.cheapest()), rel=1e-12)
-
-
-@pytest.mark.parametrize("spec", ["best-affordable[budget={}]", "cheapest-in-time[deadline={}]"])
-def test_plain_and_compiled_find_the_same(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        situation = random_situation(rng, 8, 3, exact=True, changes=False, at_start=seed % 2 == 0)
-        situation = with_prices(situation, rng)
-        shop, first = Shop(situation), planned("heft", situation)
-        budget = between(shop.bill(shop.cheapest()), first.cost, 0.5)
-        limit = budget if "budget" in spec else first.makespan * 1.25
-        plans = []
-        for compiled in (False, True):
-            monkeypatch.setattr("weft.planning.pays", lambda work, kernel, now=compiled: now)
-            plan = planned(spec.format(repr(limit)), situation)
-            plans.append((plan.processor.tolist(), plan.finish.tolist()))
-        assert plans[0] == plans[1]

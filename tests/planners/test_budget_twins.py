@@ -76,14 +76,9 @@ def test_same_as_twin(name: str, start: str, faithful: bool, k: int, situation: 
     compare(name, start, faithful, k / 8, situation)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @every_name
 @both_ways
-def test_same_as_twin_plain_and_compiled(
-    monkeypatch: pytest.MonkeyPatch, name: str, faithful: bool, compiled: bool
-) -> None:
-    """Plain Python and compiled kernels give the same, to the last bit."""
-    monkeypatch.setattr("weft.planning.pays", lambda work, kernel: compiled)
+def test_same_as_twin_on_larger_graphs(name: str, faithful: bool) -> None:
     seen: Counter[str] = Counter()
     for seed in range(40):
         rng = np.random.default_rng(seed)

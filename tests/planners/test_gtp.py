@@ -47,15 +47,11 @@ def compare(situation: Situation, freedom: Freedom, exact: bool) -> Schedule:
     return plan
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("freedom", Freedom)
 @pytest.mark.parametrize("exact", [True, False])
-def test_same_as_twin(
-    monkeypatch: pytest.MonkeyPatch, exact: bool, freedom: Freedom, compiled: bool
-) -> None:
-    monkeypatch.setattr("weft.planning.pays", lambda work, kernel: compiled)
+def test_same_as_twin(exact: bool, freedom: Freedom) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(300 if compiled else 100):
+    for seed in range(300):
         rng = np.random.default_rng(seed)
         situation = troubled_situation(rng, exact, at_start=seed % 8 == 0)
         plan, a = compare(situation, freedom, exact), situation.attempts

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from chaos.runs import use_plain_kernels
 from simulation.test_budget import cheapest_cost, priced, run_with
 from simulation.worlds import Case, random_case, same_record
 from weft.coordinator.purse import CUT
@@ -19,11 +18,6 @@ from weft.model import ENDS, Platform, Processor, Run, affordable
 from weft.model.money import MONEY_GONE
 
 pytestmark = pytest.mark.usefixtures("light_searches")
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_plain_kernels(monkeypatch)
 
 
 @pytest.mark.parametrize(

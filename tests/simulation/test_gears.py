@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from simulation.worlds import Case, random_case, same_record, set_speed, specs
+from simulation.worlds import Case, random_case, same_record, specs
 from weft import registry
 from weft.executors.reality import Reality
 from weft.model import (
@@ -46,42 +46,20 @@ def both_gears(case: Case, spec: str) -> None:
 
 @pytest.mark.parametrize("kind", WORLDS)
 @pytest.mark.parametrize("spec", SPECS)
-def test_plain(monkeypatch: pytest.MonkeyPatch, spec: str, kind: str) -> None:
-    set_speed(monkeypatch, compiled=False)
+def test_any_world(spec: str, kind: str) -> None:
     for seed in range(8):
         both_gears(random_case(seed, **WORLDS[kind]), spec)
 
 
-@pytest.mark.parametrize("kind", WORLDS)
-def test_compiled(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    set_speed(monkeypatch, compiled=True)
-    for seed in range(5):
-        case = random_case(seed, **WORLDS[kind])
-        for spec in SPECS:
-            both_gears(case, spec)
-
-
-def test_compiled_equals_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = [random_case(seed, stops=False) for seed in range(100, 106)]
-    runs = []
-    for compiled in (False, True):
-        set_speed(monkeypatch, compiled)
-        runs.append([case.run(spec) for case in cases for spec in SPECS])
-    for plain, fast in zip(*runs, strict=True):
-        same_record(plain, fast)
-
-
 @pytest.mark.parametrize("planner", registry.planner_names())
-def test_every_planner(monkeypatch: pytest.MonkeyPatch, planner: str) -> None:
-    set_speed(monkeypatch, compiled=False)
+def test_every_planner(planner: str) -> None:
     for seed in range(200, 205):
         both_gears(random_case(seed, stops=False), f"slack[planner={planner}]")
 
 
 @pytest.mark.parametrize("spec", specs(["heft"]))
-def test_logs_and_heap_grow(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+def test_logs_and_heap_grow(spec: str) -> None:
     """Many losses and changes of speed: more attempts, transfers and events than at first."""
-    set_speed(monkeypatch, compiled=False)
     rng = np.random.default_rng(5)
     processors = [Processor(f"p{i}", f"h{i // 2}") for i in range(4)]
     platform = Platform.build(processors, Link(1.0, 0.5))
@@ -152,10 +130,8 @@ class Restless:
         return replace(plan, start=start, finish=finish)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_migration(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+def test_migration() -> None:
     """A running task that the new plan puts elsewhere is cancelled and runs there."""
-    set_speed(monkeypatch, compiled)
     moved = 0
     for seed in range(25):
         case = random_case(seed, losses=False, stops=False)
@@ -253,9 +229,8 @@ def test_a_new_plan_while_the_only_processor_stands_still() -> None:
     assert case.run("static").makespan == 12.0
 
 
-def test_slack_while_a_processor_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slack_while_a_processor_stands_still() -> None:
     """The plan's makespan is infinite then, and infinity less infinity is no slack."""
-    set_speed(monkeypatch, compiled=False)
     platform = Platform.build([Processor("p0"), Processor("p1")])
     cost = np.array([[4.0, 99.0], [99.0, 4.0], [99.0, 10.0]])
     columns = {f"p{k}": cost[:, k] for k in range(2)}

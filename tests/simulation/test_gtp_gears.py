@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simulation.adapting import leaving
-from simulation.worlds import Case, random_case, same_record, set_speed
+from simulation.worlds import Case, random_case, same_record
 from weft.model import ENDS, Run
 
 SPECS = ["gtp", "gtp/c", "gtp/r[period=100]", "gtp/c/r[period=4%]", "dls/sr"]
@@ -43,8 +43,7 @@ def look(spec: str, seeds: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_plain(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
-    set_speed(monkeypatch, compiled=False)
+def test_both_gears(spec: str) -> None:
     seen = look(spec, 9)
     wanted = {"rewound", "lost"}
     if spec != "dls/sr":
@@ -58,22 +57,6 @@ def test_plain(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
         assert seen["forgotten"] == 0
     if spec == "dls/sr":
         assert seen["restarts"] == 0
-
-
-def test_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_speed(monkeypatch, compiled=True)
-    for spec in SPECS:
-        seen = look(spec, 5)
-        assert (seen["restarts"] > 0) == (spec != "dls/sr")
-
-
-def test_compiled_equals_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = []
-    for compiled in (False, True):
-        set_speed(monkeypatch, compiled)
-        runs.append([random_case(seed).run(spec) for seed in range(300, 312) for spec in SPECS])
-    for plain, fast in zip(*runs, strict=True):
-        same_record(plain, fast)
 
 
 @pytest.mark.parametrize(("one", "other"), [("gtp", "gtp/r"), ("gtp/c", "gtp/c/r")])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from simulation.worlds import Case, same_record, set_speed
+from simulation.worlds import Case, same_record
 from weft import registry
 from weft.arrays import IntArray
 from weft.errors import InputError
@@ -81,10 +81,8 @@ def started(case: Case, spec: str) -> npt.NDArray[np.int32]:
     return case.run(spec).attempts.task
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_against_the_twin(monkeypatch: pytest.MonkeyPatch, strategy: str, compiled: bool) -> None:
-    set_speed(monkeypatch, compiled)
+def test_against_the_twin(strategy: str) -> None:
     for seed in range(30):
         case = random_case(seed, processors=1 + seed % 4)
         workflow = case.workflow

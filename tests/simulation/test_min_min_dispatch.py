@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simulation.adapting import AVAILABILITY, GONE, case_of, comes_to, made, plain
-from simulation.worlds import Case, random_case, same_record, set_speed
+from simulation.worlds import Case, random_case, same_record
 from weft.executors.reality import Reality, platform_changes
 from weft.kernels import copies
 from weft.model import STANDS_STILL, Item, Link, Platform, Processor, Workflow
@@ -154,10 +154,8 @@ def instance(seed: int, off: bool) -> Case:
     return Case(workflow, platform, Reality(work * factors, platform_changes(platform)))
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("off", [False, True])
-def test_against_the_twin(monkeypatch: pytest.MonkeyPatch, off: bool, compiled: bool) -> None:
-    set_speed(monkeypatch, compiled)
+def test_against_the_twin(off: bool) -> None:
     late = shared = 0
     for seed in range(60):
         case = instance(seed, off)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from simulation.worlds import Case, random_case, set_speed
+from simulation.worlds import Case, random_case
 from twins import slack as twin
 from twins.situations import random_instance, random_situation
 from weft import registry
@@ -50,10 +50,8 @@ def test_figure_1() -> None:
     assert [twin.min_spare(plan, i) for i in range(9)] == MIN_SPARE
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("planner", ["heft", "dls", "lmt"])
-def test_against_the_twin(monkeypatch: pytest.MonkeyPatch, compiled: bool, planner: str) -> None:
-    set_speed(monkeypatch, compiled)
+def test_against_the_twin(planner: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         workflow, platform = random_instance(rng, n_tasks=int(rng.integers(1, 10)), changes=False)
@@ -91,12 +89,8 @@ def rewound_situation(rng: np.random.Generator) -> Situation:
     )
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_against_the_twin_in_the_middle_of_a_run(
-    monkeypatch: pytest.MonkeyPatch, compiled: bool
-) -> None:
+def test_against_the_twin_in_the_middle_of_a_run() -> None:
     """A plan that can be followed has spare time everywhere, or none, but never less."""
-    set_speed(monkeypatch, compiled)
     for seed in range(60):
         situation = rewound_situation(np.random.default_rng(seed))
         plan = registry.planner("heft").plan(situation)

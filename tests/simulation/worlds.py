@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pytest
 
 from twins.situations import random_instance
 from weft import registry
@@ -165,16 +162,6 @@ def same_record(a: Run, b: Run) -> None:
     for one, other in zip(a.plans, b.plans, strict=True):
         for name in ("processor", "start", "finish"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-
-
-def set_speed(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
-    """Run all kernels plain, or all compiled: plain ones cannot write out of bounds unnoticed."""
-    registry_names = registry.strategy_names(), registry.planner_names()
-    assert all(registry_names)
-    decide: Callable[..., bool] = lambda work, kernel: compiled  # noqa: E731
-    for name, module in list(sys.modules.items()):
-        if name.startswith("weft.") and name != "weft.kernels.compiled" and hasattr(module, "pays"):
-            monkeypatch.setattr(module, "pays", decide)
 
 
 def specs(planners: list[str]) -> list[str]:

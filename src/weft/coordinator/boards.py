@@ -10,7 +10,6 @@ from weft.arrays import BoolArray, frozen
 from weft.contracts import Line
 from weft.kernels import board as b
 from weft.kernels.board import Board
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.situate import astray, copies, facts, under_way
 from weft.model import (
     STANDS_STILL,
@@ -196,7 +195,7 @@ def waiting(board: Board) -> BoolArray:
 def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimates) -> Situation:
     """What is known now, for a planner or a policy."""
     holds = np.empty(int(board.counts[b.N_ATTEMPTS]), dtype=np.int32)
-    holds = holds[: call(facts, board, holds)]
+    holds = holds[: facts(board, holds)]
     running = board.attempt_end[holds] == b.OPEN
     return Situation(
         workflow=wf,
@@ -225,7 +224,7 @@ def read_situation(board: Board, wf: Workflow, pf: Platform, estimates: Estimate
 def _astray(board: Board) -> BoolArray | None:
     """Needed items that are not on their producers' hosts any more."""
     mask = np.zeros(len(board.item_producer), dtype=np.bool_)
-    return mask if call(astray, board, mask) else None
+    return mask if astray(board, mask) else None
 
 
 def _copies(board: Board) -> Copies:
@@ -234,7 +233,7 @@ def _copies(board: Board) -> Copies:
     while count > room:
         room = max(room, count)
         items, hosts = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-        count = call(copies, board, items, hosts)
+        count = copies(board, items, hosts)
     return Copies(item=items[:count], host=hosts[:count])
 
 
@@ -244,13 +243,8 @@ def _transfers(board: Board) -> Transfers:
     while count > room:
         room = max(room, count)
         which, arrival = np.empty(room, dtype=np.int32), np.empty(room)
-        count = call(under_way, board, STANDS_STILL, which, arrival)
+        count = under_way(board, STANDS_STILL, which, arrival)
     which = which[:count]
     return Transfers(
         item=board.transfer_item[which], host=board.transfer_to[which], arrival=arrival[:count]
     )
-
-
-def call(kernel: Any, board: Board, *arguments: Any) -> Any:
-    """Call a rule or a reading of the board, compiled once that pays."""
-    return (compiled(kernel) if pays(200, kernel) else kernel)(board, *arguments)

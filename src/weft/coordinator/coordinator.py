@@ -11,7 +11,6 @@ import numpy as np
 from weft.arrays import IntArray
 from weft.contracts import TAKEN, Notice, Order, Policy, Verdict, Watch
 from weft.coordinator.boards import (
-    call,
     empty_board,
     grown,
     read_situation,
@@ -578,7 +577,7 @@ class Coordinator:
     def _call(self, kernel: Any, *arguments: Any) -> Any:
         """Call a rule; what was read off the board is out of date then."""
         self._situation = None
-        return call(kernel, self.board, *arguments)
+        return kernel(self.board, *arguments)
 
     def _reason(self, notice: Notice) -> str:
         return reason_of(notice, self.board, self.workflow, self.platform)

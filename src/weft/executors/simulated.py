@@ -10,7 +10,6 @@ from weft.arrays import FloatArray, IntArray
 from weft.executors.reality import Reality
 from weft.kernels.board import N_ATTEMPTS, Board
 from weft.kernels.board import N_TRANSFERS as SENT
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.world import (
     COUNTS,
     N_HEAP,
@@ -106,13 +105,13 @@ class SimulatedExecutor:
         match command:
             case StartTask():
                 self.make_room(command.attempt + 1, 0)
-                self._call(
-                    begin_work, command.attempt, command.task, command.processor, command.time
+                begin_work(
+                    self.world, command.attempt, command.task, command.processor, command.time
                 )
             case SendItem():
                 self.make_room(0, command.transfer + 1)
-                self._call(
-                    begin_transfer,
+                begin_transfer(
+                    self.world,
                     command.transfer,
                     command.item,
                     command.source,
@@ -120,9 +119,9 @@ class SimulatedExecutor:
                     command.time,
                 )
             case CancelTask():
-                self._call(stop_work, command.attempt)
+                stop_work(self.world, command.attempt)
             case DropTransfer():
-                self._call(stop_transfer, command.transfer)
+                stop_transfer(self.world, command.transfer)
             case WakeAt():
                 self.world.alarm[0] = command.time
 
@@ -131,7 +130,7 @@ class SimulatedExecutor:
         if not wait:
             return None
         self.make_room(0, 0)
-        kind, which, time, value = self._call(next_event)
+        kind, which, time, value = next_event(self.world)
         if kind == NO_EVENT:
             return None
         return Event(EventKind(int(kind)), int(which), float(time), float(value))
@@ -155,9 +154,6 @@ class SimulatedExecutor:
     def changes(self) -> list[Event]:
         """Post mortem: what happened to the machines so far."""
         return self.reality.changes[: int(self.world.counts[NEXT_CHANGE])]
-
-    def _call(self, kernel: Any, *arguments: Any) -> Any:
-        return (compiled(kernel) if pays(50, kernel) else kernel)(self.world, *arguments)
 
 
 def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> World:

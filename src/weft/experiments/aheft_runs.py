@@ -8,7 +8,6 @@ from weft import registry, wiring
 from weft.contracts import Order, Planner, Policy
 from weft.executors.reality import Reality
 from weft.experiments.aheft_cases import APPLICATIONS, RANDOM, Dag, Instance, Model, machines, waves
-from weft.kernels import compiled
 from weft.model import Run
 
 HEFT, AHEFT, MIN_MIN = "static", "aheft[learn=false]", "min-min"
@@ -83,7 +82,5 @@ def _strategy(strategy: str) -> tuple[Policy | Order, Planner | None]:
 @cache
 def warm_up() -> None:
     """Compile, or load, everything; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     dag = Dag(RANDOM, 20, 10.0, 1.0, 0.2, 0)
     compare(dag, (Model(10, 400.0, 0.2),))
-    compiled.WORTH_COMPILING = keep

@@ -11,7 +11,6 @@ import numpy as np
 
 from weft import registry
 from weft.experiments.budget_cases import KS, STARTS, Dag, Ends, Instance
-from weft.kernels import compiled
 from weft.model import affordable
 
 Columns = dict[str, list[float]]  # "variant|metric" has one figure per budget
@@ -118,10 +117,8 @@ def _plans(
 @cache
 def warm_up() -> None:
     """Compile, or load, everything before a time is taken; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     instance = Instance(Dag("fft"))
     for variant in VARIANTS.values():
         ends = instance.ends(variant.start)
         for k in (0.1, 0.9):
             registry.planner(variant.of(ends.budget(k))).plan(instance.situation())
-    compiled.WORTH_COMPILING = keep

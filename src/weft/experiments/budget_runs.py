@@ -19,7 +19,6 @@ from weft.executors.reality import Reality
 from weft.executors.scenario import Scenario
 from weft.experiments.budget_cases import Dag, Instance
 from weft.experiments.budget_plans import Columns
-from weft.kernels import compiled
 from weft.model import Estimates, Freedom, Run, Schedule, Situation
 from weft.planners.loss3 import Loss3
 
@@ -154,9 +153,7 @@ def world(instance: Instance) -> Reality:
 @cache
 def warm_up() -> None:
     """Compile, or load, everything; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     instance = Instance(Dag("fft"))
     truth, budget = world(instance), instance.ends("heft").budget(MIDWAY)
     for way in WAYS:
         simulate(instance, way, budget, truth)
-    compiled.WORTH_COMPILING = keep

@@ -10,7 +10,6 @@ from weft import registry, wiring
 from weft.contracts import Order, Planner, Policy
 from weft.executors.reality import Reality
 from weft.experiments.gtp_cases import Case, Graph, Instance
-from weft.kernels import compiled
 from weft.model import Run
 from weft.model.record import ENDS
 
@@ -97,7 +96,5 @@ def _strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
 @cache
 def warm_up() -> None:
     """Compile, or load, everything; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     specs = (*SPECS.values(), "spare[planner=gtp]")
     measure(Instance(Graph(size=30)), Case(bound=0.5, rate=5.0, failures=1), specs)
-    compiled.WORTH_COMPILING = keep

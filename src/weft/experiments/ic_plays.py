@@ -9,7 +9,6 @@ from functools import cache
 
 from weft.experiments.ic_cases import Case, Instance, instance_of
 from weft.ic import heuristic_order, heuristic_phases, order_phases, play, request_sizes
-from weft.kernels import compiled
 
 ICO = "ico"
 FIFO, LIFO, GREEDY = HEURISTICS = ("fifo", "lifo", "greedy")
@@ -59,9 +58,7 @@ def every_size(cases: tuple[Case, ...], plays: int) -> Columns:
 @cache
 def warm_up() -> None:
     """Compile, or load, what plays the game; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     for case in (Case("wnm", 60), Case("sparse", 60)):
         instance = instance_of(case)
         areas(case, instance, 1)
         phases(case, instance, 1, (4,))
-    compiled.WORTH_COMPILING = keep

@@ -24,7 +24,6 @@ from weft.experiments.ic_plays import FIFO, GREEDY, HEURISTICS, ICO, LIFO, Colum
 from weft.generators import generate
 from weft.ic import Dag, shapes
 from weft.ic.compositions import compose
-from weft.kernels import compiled
 from weft.model import Estimates, Item, Platform, Run, Workflow
 from weft.model.platform import Processor
 from weft.model.world import Trace, World
@@ -232,6 +231,4 @@ def _moments(rng: np.random.Generator, rate: float, until: float) -> list[float]
 @cache
 def warm_up() -> None:
     """Compile, or load, what simulates; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     measured(Volunteers(W, 40, processors=5))
-    compiled.WORTH_COMPILING = keep

@@ -80,11 +80,7 @@ def measure(planner: str, situation: Situation, seconds: float = 1.0) -> Timing:
 
 def warm(planner: str) -> None:
     """Compile the planner's kernels, whatever the size of what follows."""
-    from weft.kernels import compiled
-
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     registry.planner(planner).plan(midway(instance(20, 2)))
-    compiled.WORTH_COMPILING = keep
 
 
 def growth(

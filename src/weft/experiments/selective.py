@@ -21,7 +21,6 @@ from weft.executors import reality
 from weft.experiments import workers
 from weft.experiments.selective_sequential import simulate_in_order
 from weft.generators import generate
-from weft.kernels import compiled
 from weft.model import Estimates, Freedom, Platform, Processor, Schedule, Situation, Workflow
 
 PLANNERS = ("fcp", "dls", "lmt", "heft")
@@ -244,9 +243,7 @@ _PARTS: dict[str, Callable[[Job], Iterator[Outcome]]] = {
 @cache
 def warm_up() -> None:
     """Compile, or load, everything before a time is taken; once per process."""
-    keep, compiled.WORTH_COMPILING = compiled.WORTH_COMPILING, -1
     for planner in PLANNERS:
         job = Job("table1", 0, planner, 0, tasks=10)
         for strategy in RESCHEDULING:
             by_events(job, table_instance(job), strategy, 0.5)
-    compiled.WORTH_COMPILING = keep

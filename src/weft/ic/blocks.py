@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import BoolArray, IntArray, csr, sealed
-from weft.ic.dag import Dag, run
+from weft.ic.dag import Dag
 from weft.ic.profiles import Profile, c_profile, k_profile, m_profile, n_profile, w_profile
 from weft.kernels.building_blocks import label_blocks, walk_blocks
 
@@ -98,15 +98,14 @@ class Parsing:
 def parse(dag: Dag) -> Parsing:
     """Parse a dag that has no shortcuts. Every dag has blocks; their super-dag may have cycles."""
     rows = dag.child_ptr, dag.child, dag.parent_ptr, dag.parent
-    work = dag.n + 2 * dag.n_arcs
-    source_of, sink_of, blocks = run(label_blocks, work, *rows, dag.order)
+    source_of, sink_of, blocks = label_blocks(*rows, dag.order)
     nonsinks = np.flatnonzero(source_of >= 0).astype(np.int32)
     source_ptr, sources = csr(source_of[nonsinks], nonsinks, blocks)
     shape = _Shape(dag, source_of, sink_of, blocks)
     family = shape.families()
     starts = shape.starts(family)
     if (starts >= 0).any():
-        sources = sealed(run(walk_blocks, work, *rows, starts, source_ptr, sources))
+        sources = sealed(walk_blocks(*rows, starts, source_ptr, sources))
     return Parsing(dag, source_of, sink_of, source_ptr, sources, family, shape.n_sinks)
 
 

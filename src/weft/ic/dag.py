@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.arrays import IntArray, csr, frozen, row_of_each, sealed
 from weft.errors import InputError
-from weft.kernels.compiled import compiled, pays
 from weft.kernels.pebbles import levels
 from weft.model import Workflow
 
@@ -72,8 +70,7 @@ class Dag:
 
     @cached_property
     def _levels(self) -> tuple[IntArray, IntArray]:
-        work = self.n + self.n_arcs
-        order, level = run(levels, work, self.child_ptr, self.child, self.indegree.copy())
+        order, level = levels(self.child_ptr, self.child, self.indegree.copy())
         return sealed(order), sealed(level)
 
     @property
@@ -90,11 +87,3 @@ class Dag:
         """The same dag less some of its arcs, marked in the order of `child`."""
         tail, head = self.tails[~arcs], frozen(self.child[~arcs], np.int32)
         return Dag(self.n, *csr(tail, head, self.n), *csr(head, tail, self.n))
-
-
-def run(kernel: Callable[..., Result], work: int, *arguments: Any) -> Result:
-    """Call a kernel: compiled where its number of steps pays for that, else as plain Python."""
-    if pays(STEP * work, kernel):
-        return compiled(kernel)(*arguments)
-    # plain Python reads lists faster than arrays
-    return kernel(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments))

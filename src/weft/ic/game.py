@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from weft.arrays import IntArray, frozen, sealed
 from weft.errors import InputError, unknown_name
-from weft.ic.dag import Dag, run
+from weft.ic.dag import Dag
 from weft.kernels import pebbles
 
 DISCIPLINES = {"fifo": pebbles.FIFO, "lifo": pebbles.LIFO, "greedy": pebbles.GREEDY}
@@ -39,9 +39,8 @@ def play(dag: Dag, order: npt.ArrayLike) -> Play:
     listed = frozen(order, np.int32)
     if len(listed) != dag.n or not np.array_equal(np.sort(listed), np.arange(dag.n)):
         raise InputError(f"an order of this dag must hold each of 0 .. {dag.n - 1} once")
-    work = dag.n + dag.n_arcs
     waiting = dag.indegree.copy()
-    profile = run(pebbles.profile_of, work, dag.child_ptr, dag.child, waiting, listed)
+    profile = pebbles.profile_of(dag.child_ptr, dag.child, waiting, listed)
     if len(profile) and profile.min() < 0:
         step = int(np.argmin(profile))
         raise InputError(f"step {step} executes vertex {listed[step - 1]}, which is not ELIGIBLE")
@@ -57,7 +56,7 @@ def listed_order(dag: Dag, line: npt.ArrayLike) -> IntArray:
     """The order of a play that always executes, of what is ELIGIBLE, the first in the line."""
     listed: IntArray = frozen(line, np.int32)
     rows = dag.child_ptr, dag.child, dag.indegree.copy()
-    return run(pebbles.follow, 2 * (dag.n + dag.n_arcs), *rows, places(listed), listed)
+    return pebbles.follow(*rows, places(listed), listed)
 
 
 def places(order: IntArray) -> IntArray:
@@ -117,4 +116,4 @@ def _handed_out(
 ) -> tuple[IntArray, int]:
     rows = dag.child_ptr, dag.child, dag.indegree.copy()
     arguments = *rows, discipline, places(line), line, requests
-    return run(pebbles.play_batches, 2 * (dag.n + dag.n_arcs), *arguments)
+    return pebbles.play_batches(*arguments)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, frozen, sealed
-from weft.ic.dag import Dag, run
+from weft.ic.dag import Dag
 from weft.ic.game import listed_order, places, play
 from weft.ic.ico import Ico, theorem_order
 from weft.ic.structure import Structure
@@ -79,11 +79,10 @@ def _greedy(structure: Structure, line: IntArray, *, forward: bool) -> IntArray:
     """
     dag = structure.dag
     rows = dag.child_ptr, dag.child, dag.parent_ptr, dag.parent
-    work = 10 * (dag.n + dag.n_arcs)
     if forward:
-        nonsinks = run(gain_order, work, *rows, dag.indegree.copy(), places(line), line)
+        nonsinks = gain_order(*rows, dag.indegree.copy(), places(line), line)
     else:
-        nonsinks = run(loss_order, work, *rows, places(line), line)
+        nonsinks = loss_order(*rows, places(line), line)
     sinks = np.flatnonzero(dag.outdegree == 0)
     order: IntArray = frozen(np.concatenate([nonsinks, sinks]), np.int32)
     return order

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.ic.dag import Dag, run
-from weft.kernels.shortcuts import HEADS_AT_ONCE, mark_shortcuts
+from weft.ic.dag import Dag
+from weft.kernels.shortcuts import mark_shortcuts
 
 
 def pruned(dag: Dag) -> Dag:
@@ -16,7 +16,6 @@ def pruned(dag: Dag) -> Dag:
         return dag
     position = np.empty(dag.n, dtype=np.int32)
     position[dag.order] = np.arange(dag.n, dtype=np.int32)
-    work = (dag.n + dag.n_arcs) * (1 + len(far) // HEADS_AT_ONCE)
     rows = dag.child_ptr, dag.child, dag.parent_ptr, dag.parent
-    shortcuts = run(mark_shortcuts, work, *rows, dag.order, position, dag.level)
+    shortcuts = mark_shortcuts(*rows, dag.order, position, dag.level)
     return dag.without(shortcuts) if shortcuts.any() else dag

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.arrays import BoolArray, IntArray, csr, sealed
 from weft.ic.blocks import Parsing, parse
-from weft.ic.dag import Dag, run
+from weft.ic.dag import Dag
 from weft.ic.pruning import pruned
 from weft.ic.scheduled import Scheduled, schedule_blocks
 from weft.ic.sections import sections
@@ -64,7 +64,7 @@ def structure_of(dag: Dag) -> Structure:
     apart = unit[above] != unit[below]
     ptr, after = csr(unit[above[apart]], unit[below[apart]], count)
     waiting = np.bincount(after, minlength=count).astype(np.int32)
-    order, level = run(levels, 2 * len(above), ptr, after, waiting)
+    order, level = levels(ptr, after, waiting)
     return Structure(
         without_shortcuts, scheduled, sealed(section), unit, in_circle, sealed(level[unit]), order
     )
@@ -74,10 +74,10 @@ def _units(above: IntArray, below: IntArray, blocks: int) -> tuple[IntArray, Boo
     """The unit of each block, and whether it is a circle."""
     ptr, after = csr(above, below, blocks)
     waiting = np.bincount(below, minlength=blocks).astype(np.int32)
-    order, _ = run(levels, 2 * len(above), ptr, after, waiting)
+    order, _ = levels(ptr, after, waiting)
     if len(order) == blocks:
         return np.arange(blocks, dtype=np.int32), np.zeros(blocks, dtype=np.bool_)
-    component, count = run(strong_components, 4 * len(above), ptr, after)
+    component, count = strong_components(ptr, after)
     circle = np.bincount(component, minlength=count) > 1
     circle[component[above[above == below]]] = True
     return sealed(component), sealed(circle[component])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, csr
-from weft.ic.dag import run
 from weft.ic.structure import Structure
 from weft.kernels.densities import source_densities
 
@@ -62,4 +61,4 @@ class Units:
         entries = np.maximum(1, np.bincount(internal, minlength=len(units))).astype(np.int32)
         upward = units[::-1].copy()
         rows = self.ptr, self.sources, upward, enabled_ptr, enabled, unit_of, entries
-        return run(source_densities, 4 * (dag.n + len(enabled)), *rows, ahead)
+        return source_densities(*rows, ahead)

@@ -16,8 +16,10 @@ from weft.kernels.board import (
     Board,
 )
 from weft.kernels.copies import command
+from weft.native import compiled
 
 
+@compiled
 def start(board: Board, task: int, p: int) -> None:
     """A new attempt at the task on an idle processor."""
     attempt = board.counts[N_ATTEMPTS]
@@ -37,6 +39,7 @@ def start(board: Board, task: int, p: int) -> None:
     command(board, START, attempt)
 
 
+@compiled
 def end_attempt(board: Board, attempt: int, how: int) -> None:
     """The attempt is over and its processor idle; unless finished, its task waits again."""
     p, now = board.attempt_on[attempt], board.clock[0]
@@ -50,6 +53,7 @@ def end_attempt(board: Board, attempt: int, how: int) -> None:
         board.on[board.attempt_task[attempt]] = -1
 
 
+@compiled
 def cancel(board: Board, task: int) -> None:
     """Stop a running task: its attempt is over, its partial output discarded."""
     attempt = board.attempt[task]

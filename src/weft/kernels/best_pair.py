@@ -8,8 +8,10 @@ from weft.arrays import FloatArray, IntArray
 from weft.kernels.arrival import data_arrival
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import waiting_counts
+from weft.native import compiled
 
 
+@compiled
 def place_best_pair(
     problem: Problem, bonus: FloatArray, line: IntArray, largest: bool
 ) -> tuple[IntArray, FloatArray, FloatArray]:

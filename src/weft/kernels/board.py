@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy.typing as npt
-from numpy import int8, int64
-
-from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.arrays import BoolArray, ByteArray, FloatArray, IntArray, LongArray
 
 # what a task is; up to RUNNING it is not over
 WAITING, RUNNING, DONE, GIVEN_UP = 0, 1, 2, 3
@@ -33,9 +30,6 @@ FOR_MONEY = 11  # the coordinator was woken for the sake of the budget only
 COUNTS = 12
 # which copies may be used
 NEVER, IN_PLACE, ANYWHERE = 0, 1, 2
-
-ByteArray = npt.NDArray[int8]
-CountArray = npt.NDArray[int64]
 
 
 class Board(NamedTuple):
@@ -64,7 +58,7 @@ class Board(NamedTuple):
     item_size: FloatArray
     # the moment
     clock: FloatArray  # one number
-    counts: CountArray
+    counts: LongArray
     wake: FloatArray  # the next rescheduling point, and the time from one to the next
     # tasks
     status: ByteArray

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import BoolArray, IntArray
+from weft.native import compiled
 
 
+@compiled
 def label_blocks(
     child_ptr: IntArray, child: IntArray, parent_ptr: IntArray, parent: IntArray, order: IntArray
 ) -> tuple[IntArray, IntArray, int]:
@@ -48,6 +50,7 @@ def label_blocks(
     return source_of, sink_of, blocks
 
 
+@compiled
 def walk_blocks(
     child_ptr: IntArray, child: IntArray, parent_ptr: IntArray, parent: IntArray,
     starts: IntArray, source_ptr: IntArray, sources: IntArray,
@@ -97,6 +100,7 @@ def visit(
     return end
 
 
+@compiled
 def strong_components(ptr: IntArray, successor: IntArray) -> tuple[IntArray, int]:
     """The strongly connected component of each vertex, numbered against the arcs (Tarjan)."""
     n = len(ptr) - 1

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray
+from weft.native import compiled
 
 
+@compiled
 def source_densities(
     unit_ptr: IntArray, sources: IntArray, units: IntArray,
     enabled_ptr: IntArray, enabled: IntArray, unit_of: IntArray, entries: IntArray, ahead: bool,

@@ -7,10 +7,12 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 HELPS = 1e-12  # of the makespan: less is no help
 
 
+@compiled
 def descend(
     problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float,
     money: FloatArray, rate: float, spare: float, latest: float, sweeps: int,

@@ -30,8 +30,10 @@ from weft.kernels.world import (
     stop_transfer,
     stop_work,
 )
+from weft.native import compiled
 
 
+@compiled
 def drive(board: Board, world: World) -> tuple[int, int, int, int]:
     """Run until done, or until something must be decided.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import BoolArray, IntArray
-from weft.kernels.heap import LongArray, pop, push
+from weft.arrays import BoolArray, IntArray, LongArray
+from weft.kernels.heap import pop, push
+from weft.native import compiled
 
 SCALE = 1 << 14  # densities as whole numbers
 MOST = 1 << 20  # vertices that one renders ELIGIBLE; more are as good
 
 
+@compiled
 def gain_order(
     child_ptr: IntArray, child: IntArray, parent_ptr: IntArray, parent: IntArray,
     waiting: IntArray, rank: IntArray, by_rank: IntArray,
@@ -35,7 +37,8 @@ def gain_order(
         count = reveal(child_ptr, child, hidden, shown, begin, end, offered, count)
         begin = end
         for k in range(count):
-            key = cheapness(waiting, missing, gain, offered[k]) * n + rank[offered[k]]
+            c = offered[k]
+            key = cheapness(waiting, missing, gain, c) * n + int(rank[c])
             size = push(heap, size, key)
         while size > 0 and (wanted < 0 or waiting[wanted] == 0):
             wanted = by_rank[pop(heap, size) % n]
@@ -111,11 +114,12 @@ def reveal(
 def cheapness(waiting: IntArray, missing: LongArray, gain: LongArray, c: int) -> int:
     """The less, the more ELIGIBLE vertices per step there are in having this one."""
     if waiting[c] > 1:
-        return int(MOST * SCALE - SCALE // waiting[c])
+        return int(MOST * SCALE - SCALE // int(waiting[c]))
     gain[missing[c]] += 1
-    return int((MOST - min(gain[missing[c]], MOST)) * SCALE)
+    return int((MOST - min(int(gain[missing[c]]), MOST)) * SCALE)
 
 
+@compiled
 def loss_order(
     child_ptr: IntArray, child: IntArray, parent_ptr: IntArray, parent: IntArray, rank: IntArray,
     by_rank: IntArray,
@@ -145,7 +149,7 @@ def loss_order(
         for k in range(count):
             u = changed[k]
             if later[u] == 0 and not placed[u]:
-                size = push(heap, size, fresh[u] * n + n - 1 - rank[u])
+                size = push(heap, size, int(fresh[u]) * n + n - 1 - int(rank[u]))
         u = by_rank[n - 1 - pop(heap, size) % n]
         size -= 1
         count = 0

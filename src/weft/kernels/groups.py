@@ -13,10 +13,12 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.arrival import data_arrival
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 SHORTER = 1.0 - 1e-9  # a move must shorten the group by more than rounding
 
 
+@compiled
 def place_groups(problem: Problem, order: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """BMCT on one group of independent tasks after the other (Sakellariou, Zhao 2004)."""
     processor = np.full(problem.n_tasks, -1, dtype=np.int32)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-LongArray = npt.NDArray[np.int64]
+from weft.arrays import LongArray
 
 
 def push(heap: LongArray, size: int, key: int) -> int:

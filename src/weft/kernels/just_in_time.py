@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from weft.kernels.board import DONE, HERE, IN_LINE, N_READY, WAITING, Board
 from weft.kernels.losses import leave_queue
+from weft.native import compiled
 
 
+@compiled
 def stand_in_line(board: Board) -> None:
     """Count for every waiting task what its producers have yet to make; line up the ready ones."""
     board.counts[N_READY] = 0
@@ -68,6 +70,7 @@ def get_ready(board: Board, task: int) -> None:
     board.ready[at] = task
 
 
+@compiled
 def goes_before(board: Board, one: int, other: int) -> bool:
     """Whether a ready task is handed out before another one."""
     if board.rank[one] != board.rank[other]:

@@ -20,6 +20,7 @@ from weft.kernels.board import (
     Board,
 )
 from weft.kernels.copies import can_have, command
+from weft.native import compiled
 
 
 def host_gone(board: Board, host: int) -> None:
@@ -44,6 +45,7 @@ def item_gone(board: Board, item: int, host: int) -> None:
             board.held[item * board.n_hosts + host] = MOVING  # it was made there meanwhile
 
 
+@compiled
 def cut(board: Board, transfer: int) -> None:
     """A transfer that is under way comes to nothing."""
     if not np.isnan(board.transfer_arrival[transfer]):
@@ -67,6 +69,7 @@ def rewind_lost(board: Board, anywhere: bool) -> None:
             rewind(board, task)
 
 
+@compiled
 def rewind(board: Board, task: int) -> None:
     """The result of a finished task is gone: it must be run again."""
     board.status[task] = WAITING

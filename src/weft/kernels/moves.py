@@ -14,8 +14,10 @@ from weft.kernels.board import (
     Board,
 )
 from weft.kernels.copies import command, source_for
+from weft.native import compiled
 
 
+@compiled
 def send(board: Board, item: int, source: int, target: int) -> None:
     """Begin to move an item to a host; one move per item and host."""
     transfer = board.counts[N_TRANSFERS]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import IntArray
-from weft.kernels.heap import LongArray, pop, push
+from weft.arrays import IntArray, LongArray
+from weft.kernels.heap import pop, push
+from weft.native import compiled
 
 FIFO, LIFO, GREEDY, LISTED = range(4)  # the disciplines by which a Server hands out vertices
 
 
+@compiled
 def levels(child_ptr: IntArray, child: IntArray, waiting: IntArray) -> tuple[IntArray, IntArray]:
     """A topological order, and the length of the longest path to each vertex.
 
@@ -37,6 +39,7 @@ def levels(child_ptr: IntArray, child: IntArray, waiting: IntArray) -> tuple[Int
     return order[:end], level
 
 
+@compiled
 def profile_of(
     child_ptr: IntArray, child: IntArray, waiting: IntArray, order: IntArray
 ) -> IntArray:
@@ -65,6 +68,7 @@ def profile_of(
     return profile
 
 
+@compiled
 def follow(
     child_ptr: IntArray, child: IntArray, waiting: IntArray, rank: IntArray, by_rank: IntArray
 ) -> IntArray:
@@ -91,6 +95,7 @@ def follow(
     return order
 
 
+@compiled
 def play_batches(
     child_ptr: IntArray, child: IntArray, waiting: IntArray, discipline: int, rank: IntArray,
     by_rank: IntArray, requests: IntArray,
@@ -165,7 +170,7 @@ def enter(
         if discipline == LIFO:
             key = n - known
         elif discipline == GREEDY:
-            key = n - (child_ptr[v + 1] - child_ptr[v])
+            key = n - int(child_ptr[v + 1] - child_ptr[v])
         elif discipline == LISTED:
             key = r
         entered[known] = v

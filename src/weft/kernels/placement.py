@@ -11,10 +11,12 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.arrival import data_arrival
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 ROOM = 8  # gaps per processor to begin with
 
 
+@compiled
 def place_in_order(
     problem: Problem, order: IntArray, pinned: IntArray, bias: FloatArray, shortest: float
 ) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -34,15 +36,14 @@ def place_in_order(
     ready_at = problem.ready_at.copy()
     arrival = np.zeros(problem.n_hosts)
 
-    first = np.arange(processors, dtype=np.int32) * np.int32(
-        ROOM
-    )  # each processor's row in the pool
-    last = first.copy()  # its last gap, which ends when it leaves
-    room = np.full(processors, ROOM)
+    first = np.empty(processors, dtype=np.int32)  # each processor's row in the pool
+    last = np.empty(processors, dtype=np.int32)  # its last gap, which ends when it leaves
+    room = np.full(processors, ROOM, dtype=np.int32)
     gap_start = np.empty(2 * processors * ROOM)
     gap_end = np.empty(2 * processors * ROOM)
     pool_used = processors * ROOM
     for p in range(processors):
+        first[p] = last[p] = p * ROOM
         gap_start[first[p]] = problem.free_from[p]
         gap_end[first[p]] = problem.until[p]
 
@@ -176,9 +177,10 @@ def fill_gap(
     return last - 1
 
 
+@compiled
 def twice_as_long(values: FloatArray) -> FloatArray:
     """A copy with as much room again."""
     longer = np.empty(2 * len(values))
-    for k in range(len(values)):  # a slice takes Numba seconds: it can fail, with a message
+    for k in range(len(values)):
         longer[k] = values[k]
     return longer

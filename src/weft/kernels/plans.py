@@ -16,6 +16,7 @@ from weft.kernels.board import (
 from weft.kernels.copies import command, is_placed, leave_behind
 from weft.kernels.losses import rewind_lost
 from weft.kernels.moves import gather
+from weft.native import compiled
 
 
 def rescheduling_point(board: Board) -> bool:
@@ -26,6 +27,7 @@ def rescheduling_point(board: Board) -> bool:
     return True
 
 
+@compiled
 def set_alarm(board: Board, period: float) -> None:
     """From now on there is a rescheduling point every so many seconds."""
     board.wake[0] = board.clock[0] + period
@@ -34,6 +36,7 @@ def set_alarm(board: Board, period: float) -> None:
         command(board, WAKE_AT, 0)
 
 
+@compiled
 def install_plan(
     board: Board, on: IntArray, queue: IntArray, queue_at: IntArray, queue_end: IntArray
 ) -> None:

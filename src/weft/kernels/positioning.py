@@ -13,8 +13,10 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.arrival import data_arrival
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 
+@compiled
 def position(
     problem: Problem, order: IntArray, runs_on: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray
+from weft.kernels.heap import pop, push
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 
+@compiled
 def upward_rank(
     problem: Problem, weight: FloatArray, startup: float, per_unit: float
 ) -> FloatArray:
@@ -42,6 +43,7 @@ def fill_upward_rank(
             rank[task] = 0.0
 
 
+@compiled
 def downward_rank(
     problem: Problem, weight: FloatArray, startup: float, per_unit: float
 ) -> FloatArray:
@@ -64,14 +66,17 @@ def downward_rank(
     return rank
 
 
+@compiled
 def critical_path(
     problem: Problem, rank: FloatArray, position: IntArray, entry: int, startup: float,
     per_unit: float,
-) -> list[int]:  # fmt: skip
+) -> IntArray:  # fmt: skip
     """From an entry task, always on to the consumer that the upward rank comes from."""
-    path = [entry]
-    task = entry
+    path = np.empty(problem.n_tasks, dtype=np.int32)
+    task, count = entry, 0
     while task >= 0:
+        path[count] = task
+        count += 1
         following = -1
         longest = -1.0
         for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
@@ -86,12 +91,11 @@ def critical_path(
                 ):
                     longest = length
                     following = consumer
-        if following >= 0:
-            path.append(following)
         task = following
-    return path
+    return path[:count]
 
 
+@compiled
 def hop_levels(problem: Problem) -> IntArray:
     """The number of tasks on the longest path that leads to each task, settled ones included."""
     level = np.zeros(problem.n_tasks, dtype=np.int32)
@@ -117,6 +121,7 @@ def waiting_counts(problem: Problem) -> IntArray:
     return waiting
 
 
+@compiled
 def ready_order(problem: Problem, ranked: IntArray) -> IntArray:
     """The order in which a ready list hands out the tasks: of those ready, the first ranked."""
     waiting = waiting_counts(problem)
@@ -124,11 +129,15 @@ def ready_order(problem: Problem, ranked: IntArray) -> IntArray:
     for k in range(len(ranked)):
         place[ranked[k]] = k
     order = np.empty(len(ranked), dtype=np.int32)
-    ready = [place[task] for task in ranked if waiting[task] == 0]
-    heapq.heapify(ready)
-    count = 0
-    while len(ready) > 0:
-        task = ranked[heapq.heappop(ready)]
+    heap = np.empty(len(ranked), dtype=np.int64)
+    size, count = 0, 0
+    for k in range(len(ranked)):  # in order of rank, so that this is a heap
+        if waiting[ranked[k]] == 0:
+            heap[size] = k
+            size += 1
+    while size > 0:
+        task = ranked[pop(heap, size)]
+        size -= 1
         order[count] = task
         count += 1
         for o in range(problem.out_ptr[task], problem.out_ptr[task + 1]):
@@ -138,10 +147,11 @@ def ready_order(problem: Problem, ranked: IntArray) -> IntArray:
                 if problem.movable[consumer]:
                     waiting[consumer] -= 1
                     if waiting[consumer] == 0:
-                        heapq.heappush(ready, place[consumer])
+                        size = push(heap, size, place[consumer])
     return order
 
 
+@compiled
 def optimistic_cost(problem: Problem, startup: float, per_unit: float) -> FloatArray:
     """PEFT's table, flat: OCT(i,p) = max_j min_q (OCT(j,q) + w(j,q) + c) (Arabnejad, Barbosa).
 

@@ -13,10 +13,12 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.kernels.descent import latest_finish
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 SHORTER = 1e-12  # of the makespan: what is shorter by less is rounding
 
 
+@compiled
 def lose_in_order(
     problem: Problem, pairs: IntArray, money: FloatArray, on: IntArray, total: float,
     limit: float, careful: bool,
@@ -37,6 +39,7 @@ def lose_in_order(
     return moves, count
 
 
+@compiled
 def gain_in_order(
     problem: Problem, pairs: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
     total: float, limit: float, careful: bool,
@@ -56,6 +59,7 @@ def gain_in_order(
     return moves, count
 
 
+@compiled
 def gain_what_shortens(
     problem: Problem, order: IntArray, pairs: IntArray, money: FloatArray, on: IntArray,
     nobody: FloatArray, shortest: float, total: float, limit: float, makespan: float,
@@ -84,6 +88,7 @@ def gain_what_shortens(
     return moves, count
 
 
+@compiled
 def lose_again_and_again(
     problem: Problem, tasks: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
     total: float, limit: float, careful: bool,
@@ -125,6 +130,7 @@ def fill_losses(
     return count
 
 
+@compiled
 def gain_again_and_again(
     problem: Problem, tasks: IntArray, seconds: FloatArray, money: FloatArray, on: IntArray,
     total: float, limit: float, careful: bool,
@@ -232,6 +238,7 @@ def climb(tree: IntArray, leaf: int, weight: FloatArray) -> None:
         node //= 2
 
 
+@compiled
 def makespans_after(
     problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float
 ) -> FloatArray:
@@ -250,6 +257,7 @@ def makespans_after(
     return result
 
 
+@compiled
 def makespans_along(
     problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float,
     moves: IntArray,

@@ -56,8 +56,10 @@ from weft.kernels.pace import (
     off_estimate,
 )
 from weft.kernels.plans import rescheduling_point
+from weft.native import compiled
 
 
+@compiled
 def apply_event(board: Board, kind: int, which: int, time: float, value: float) -> tuple[int, bool]:
     """One event; returns a task that wants to start late (or -1), and whether machines changed.
 
@@ -157,6 +159,7 @@ def finish_attempt(board: Board, attempt: int, hold: bool) -> int:
     return late if late >= 0 or hold else dispatch(board, p)
 
 
+@compiled
 def hand_out(board: Board) -> None:
     """Just in time: give ready tasks to idle processors, in the order of the line."""
     if board.min_min:
@@ -204,6 +207,7 @@ def item_arrived(board: Board, transfer: int) -> int:
     return late
 
 
+@compiled
 def dispatch(board: Board, p: int) -> int:
     """Start the next task of the processor if it can; -1, or the task that would start late."""
     if not board.present[p] or board.running[p] >= 0 or board.queue_at[p] >= board.queue_end[p]:
@@ -220,6 +224,7 @@ def dispatch(board: Board, p: int) -> int:
     return -1
 
 
+@compiled
 def dispatch_all(board: Board) -> int:
     """Start whatever can start; -1, or the first task that would start late."""
     for p in range(board.n_processors):
@@ -264,6 +269,7 @@ def item_lost(board: Board, item: int, host: int) -> None:
     make_good(board)
 
 
+@compiled
 def make_good(board: Board) -> None:
     """Rewind what is lost, and send again what was cut from where there is a copy."""
     rewind_lost(board, False)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.arrays import BoolArray, IntArray
-from weft.kernels.heap import LongArray
+from weft.arrays import BoolArray, IntArray, LongArray
+from weft.native import compiled
 
 WORDS = 8  # of a vertex in a sweep: as many as are fetched at once
 BITS = 62  # of a word, that are surely there
 HEADS_AT_ONCE = WORDS * BITS
 
 
+@compiled
 def mark_shortcuts(
     child_ptr: IntArray, child: IntArray, parent_ptr: IntArray, parent: IntArray,
     order: IntArray, position: IntArray, level: IntArray,

@@ -15,8 +15,10 @@ from weft.kernels.board import (
     Board,
 )
 from weft.kernels.copies import home_of
+from weft.native import compiled
 
 
+@compiled
 def facts(board: Board, holds: IntArray) -> int:
     """List the attempts that run or whose results count; how many."""
     count = 0
@@ -27,6 +29,7 @@ def facts(board: Board, holds: IntArray) -> int:
     return count
 
 
+@compiled
 def copies(board: Board, items: IntArray, hosts: IntArray) -> int:
     """List where needed items are complete, away from their producers' hosts; how many there are.
 
@@ -55,6 +58,7 @@ def needed(board: Board, item: int) -> bool:
     return False
 
 
+@compiled
 def astray(board: Board, items: BoolArray) -> int:
     """Mark the needed items that are made, but not on their producers' hosts; how many."""
     count = 0
@@ -69,6 +73,7 @@ def astray(board: Board, items: BoolArray) -> int:
     return count
 
 
+@compiled
 def under_way(board: Board, slowest: float, transfers: IntArray, arrival: FloatArray) -> int:
     """List the transfers under way and when each is expected at the bandwidth known now.
 

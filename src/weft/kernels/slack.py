@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.native import compiled
 
 
+@compiled
 def spare_times(
     in_time: IntArray, following: IntArray, out_ptr: IntArray, out_item: IntArray,
     use_ptr: IntArray, use_task: IntArray, waits: BoolArray, item_size: FloatArray,

@@ -7,8 +7,10 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.arrival import data_arrival
 from weft.kernels.problem import Problem
+from weft.native import compiled
 
 
+@compiled
 def place_two_choices(
     problem: Problem, order: IntArray, position: IntArray, startup: float, per_unit: float
 ) -> tuple[IntArray, FloatArray, FloatArray]:

@@ -10,18 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from weft.arrays import FloatArray, IntArray
+from weft.arrays import FloatArray, IntArray, LongArray
 from weft.kernels.board import AVAILABILITY, BANDWIDTH, GONE, ITEM_ARRIVED, TASK_FINISHED, WAKE
+from weft.native import compiled
 
 N_HEAP, NUMBER, NEXT_CHANGE, N_TRANSFERS, UNDER_WAY, IDLE = range(6)  # places in World.counts
 COUNTS = 6
 NEVER = -1
 NO_EVENT = -1
 OVER = -1.0  # the data left of a transfer that is no more under way
-
-LongArray = npt.NDArray[np.int64]
 
 
 class World(NamedTuple):
@@ -61,6 +59,7 @@ class World(NamedTuple):
     data_event: LongArray
 
 
+@compiled
 def begin_work(world: World, attempt: int, task: int, p: int, now: float) -> None:
     """A task starts on a processor."""
     world.counts[IDLE] = 0
@@ -71,6 +70,7 @@ def begin_work(world: World, attempt: int, task: int, p: int, now: float) -> Non
     foresee_finish(world, attempt)
 
 
+@compiled
 def begin_transfer(
     world: World, transfer: int, item: int, source: int, target: int, now: float
 ) -> None:
@@ -85,6 +85,7 @@ def begin_transfer(
     foresee_arrival(world, transfer)
 
 
+@compiled
 def stop_work(world: World, attempt: int) -> None:
     """An attempt is cancelled or lost: it never finishes."""
     world.work_event[attempt] = NEVER
@@ -92,6 +93,7 @@ def stop_work(world: World, attempt: int) -> None:
         world.running[world.work_on[attempt]] = -1
 
 
+@compiled
 def stop_transfer(world: World, transfer: int) -> None:
     """A transfer is over: it has arrived, or was dropped and never will."""
     world.data_event[transfer] = NEVER
@@ -99,6 +101,7 @@ def stop_transfer(world: World, transfer: int) -> None:
     world.counts[UNDER_WAY] -= 1
 
 
+@compiled
 def next_event(world: World) -> tuple[int, int, float, float]:
     """The next thing that happens: kind, which, time and value; NO_EVENT if nothing ever will."""
     while world.counts[N_HEAP] > 0 and stale(world):
@@ -171,6 +174,7 @@ def happen(world: World, kind: int, which: int, time: float, value: float) -> No
         stop_work(world, world.running[which])
 
 
+@compiled
 def foresee_finish(world: World, attempt: int) -> None:
     """When the attempt will finish at its processor's availability now."""
     rate = world.availability[world.work_on[attempt]]
@@ -180,6 +184,7 @@ def foresee_finish(world: World, attempt: int) -> None:
         world.work_event[attempt] = push(world, ends, TASK_FINISHED, attempt)
 
 
+@compiled
 def foresee_arrival(world: World, transfer: int) -> None:
     """When the transfer will arrive at its link's bandwidth now."""
     rate = world.bandwidth[world.data_link[transfer]]
@@ -189,6 +194,7 @@ def foresee_arrival(world: World, transfer: int) -> None:
         world.data_event[transfer] = push(world, ends, ITEM_ARRIVED, transfer)
 
 
+@compiled
 def stale(world: World) -> bool:
     """Whether the first event of the heap was foreseen anew since, or stopped."""
     which = world.heap_which[0]
@@ -216,6 +222,7 @@ def push(world: World, time: float, kind: int, which: int) -> int:
     return int(number)
 
 
+@compiled
 def pop(world: World) -> None:
     """Take the first event out of the heap."""
     world.counts[N_HEAP] -= 1

@@ -25,10 +25,10 @@ def loss_path(
     table: Table, on: IntArray, makespan: float, variant: int, careful: bool, limit: float
 ) -> IntArray:
     """The reassignments of LOSS from an assignment until its tasks cost no more than the limit."""
-    run, money, total = table.planning.run, table.money, table.spent_on(on)
+    problem, money, total = table.planning.problem, table.money, table.spent_on(on)
     if variant == 3:
-        moves, count = run(
-            lose_again_and_again, table.tasks, table.seconds, money, on.copy(), total, limit,
+        moves, count = lose_again_and_again(
+            problem, table.tasks, table.seconds, money, on.copy(), total, limit,
             careful,
         )  # fmt: skip
         return _taken(moves, count)
@@ -40,17 +40,17 @@ def loss_path(
     weight = np.divide(lost, saved, out=np.zeros(len(pairs)), where=pays)
     counts = pays if careful else pays & (weight != 0)
     ranked = _sorted(pairs, weight, counts)
-    return _taken(*run(lose_in_order, ranked, money, on.copy(), total, limit, careful))
+    return _taken(*lose_in_order(problem, ranked, money, on.copy(), total, limit, careful))
 
 
 def gain_path(
     table: Table, on: IntArray, makespan: float, variant: int, careful: bool, limit: float
 ) -> IntArray:
     """The reassignments of GAIN from an assignment while its tasks cost no more than the limit."""
-    run, money, total = table.planning.run, table.money, table.spent_on(on)
+    problem, money, total = table.planning.problem, table.money, table.spent_on(on)
     if variant == 3:
-        moves, count = run(
-            gain_again_and_again, table.tasks, table.seconds, money, on.copy(), total, limit,
+        moves, count = gain_again_and_again(
+            problem, table.tasks, table.seconds, money, on.copy(), total, limit,
             careful,
         )  # fmt: skip
         return _taken(moves, count)
@@ -64,7 +64,7 @@ def gain_path(
     if variant == 2 and careful:
         return table.what_shortens(on, ranked, total, limit, makespan)
     return _taken(
-        *run(gain_in_order, ranked, table.seconds, money, on.copy(), total, limit, careful)
+        *gain_in_order(problem, ranked, table.seconds, money, on.copy(), total, limit, careful)
     )
 
 

@@ -157,11 +157,8 @@ class Table:
 
     def _makespans_after(self, on: IntArray) -> FloatArray:
         if not self.may_restart:
-            pairs = len(self.tasks) * (self.processors - 1)
-            ends = self.planning.run(
-                makespans_after, self.order, on.copy(), _NOBODY, self.shortest,
-                work=10 * pairs * self.steps,
-            )  # fmt: skip
+            problem = self.planning.problem
+            ends = makespans_after(problem, self.order, on.copy(), _NOBODY, self.shortest)
             latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest
         result, changed = np.full(len(self.money), np.inf), on.copy()
@@ -175,9 +172,8 @@ class Table:
     def makespans_along(self, on: IntArray, moves: IntArray) -> FloatArray:
         """When all is done after each number of moves, from none to all."""
         if not self.may_restart:
-            ends = self.planning.run(
-                makespans_along, self.order, on.copy(), _NOBODY, self.shortest, moves,
-                work=10 * (len(moves) + 1) * self.steps,
+            ends = makespans_along(
+                self.planning.problem, self.order, on.copy(), _NOBODY, self.shortest, moves,
             )  # fmt: skip
             latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest
@@ -193,10 +189,9 @@ class Table:
     ) -> IntArray:
         """The pairs that shorten the makespan when their turn comes, and are affordable then."""
         if not self.may_restart:
-            moves, count = self.planning.run(
-                gain_what_shortens, self.order, pairs, self.money, on.copy(), _NOBODY,
+            moves, count = gain_what_shortens(
+                self.planning.problem, self.order, pairs, self.money, on.copy(), _NOBODY,
                 self.shortest, total, limit, makespan, self.ends_anyhow,
-                work=10 * len(pairs) * self.steps,
             )  # fmt: skip
             return moves[:count].astype(np.int32)
         current, taken = on.copy(), []
@@ -247,11 +242,11 @@ class Table:
         self, on: IntArray, rate: float, sweeps: int, spare: float = np.inf, latest: float = np.inf
     ) -> tuple[IntArray, int]:
         """Where a descent from an assignment leads, and its sweeps; money counts `rate` seconds."""
-        found, count = self.planning.run(
-            descend, self.order, on, _NOBODY, self.shortest, self.money, rate, spare, latest,
-            sweeps, work=10 * len(self.money) * self.steps,
+        found, count = descend(
+            self.planning.problem, self.order, on, _NOBODY, self.shortest, self.money, rate, spare,
+            latest, sweeps,
         )  # fmt: skip
-        return np.array(found, dtype=np.int32), count
+        return found, count
 
     @cached_property
     def cheapest_assignment(self) -> IntArray:

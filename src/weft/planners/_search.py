@@ -278,7 +278,7 @@ class Search:
         """Rank the tasks by what they take where they are, rather than on average."""
         table, n = self.table, len(best.on)
         takes = table.seconds[np.arange(n) * table.processors + np.maximum(best.on, 0)]
-        rank = table.planning.run(upward_rank, takes, *table.planning.mean_link)
+        rank = upward_rank(table.planning.problem, takes, *table.planning.mean_link)
         table.order = table.planning.by_rank(rank)
 
 

@@ -22,11 +22,11 @@ class Cpop:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by CPOP."""
         planning = planning_of(situation)
-        priority = planning.upward_rank + planning.run(
-            downward_rank, planning.mean_cost, *planning.mean_link
+        priority = planning.upward_rank + downward_rank(
+            planning.problem, planning.mean_cost, *planning.mean_link
         )
         by_priority = planning.by_rank(priority)
-        order = planning.run(ready_order, by_priority)
+        order = ready_order(planning.problem, by_priority)
         pins = _pin_critical_path(planning, by_priority)
         return planning.schedule(self, planning.place(order, pinned=pins))
 
@@ -42,8 +42,8 @@ def _pin_critical_path(planning: Planning, by_priority: IntArray) -> IntArray:
     if len(entries) == 0:
         return pins
     position = planning.situation.workflow.position
-    path = planning.run(
-        critical_path, planning.upward_rank, position, int(entries[0]), *planning.mean_link
+    path = critical_path(
+        planning.problem, planning.upward_rank, position, int(entries[0]), *planning.mean_link
     )
     pins[path] = int(planning.cost[path].sum(axis=0).argmin())
     return pins

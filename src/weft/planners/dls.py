@@ -28,8 +28,7 @@ class Dls:
         """A schedule by DLS."""
         planning = planning_of(situation)
         median = np.median(planning.cost, axis=1)
-        static_level = planning.run(upward_rank, median, 0.0, 0.0)
+        static_level = upward_rank(planning.problem, median, 0.0, 0.0)
         line = planning.line(planning.by_rank(planning.upward_rank))
-        work = planning.n_movable**2
-        placement = planning.run(place_best_pair, static_level + median, line, False, work=work)
+        placement = place_best_pair(planning.problem, static_level + median, line, False)
         return planning.schedule(self, placement)

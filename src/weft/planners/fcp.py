@@ -24,7 +24,7 @@ class Fcp:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by FCP."""
         planning = planning_of(situation)
-        order = planning.run(ready_order, planning.by_rank(planning.upward_rank))
+        order = ready_order(planning.problem, planning.by_rank(planning.upward_rank))
         position = situation.workflow.position
-        placement = planning.run(place_two_choices, order, position, *planning.mean_link)
+        placement = place_two_choices(planning.problem, order, position, *planning.mean_link)
         return planning.schedule(self, placement)

@@ -25,14 +25,14 @@ class Gtp:
         planning = planning_of(situation, freedom)
         runs_on = _runs_on(planning)
         order = planning.by_rank(_rank(planning))
-        return planning.schedule(self, planning.run(position, order, runs_on))
+        return planning.schedule(self, position(planning.problem, order, runs_on))
 
 
 def _rank(planning: Planning) -> FloatArray:
     """Equations 1 and 2: means of the costs at full availability, and of the transfer times."""
     cost = planning.situation.estimates.cost[:, planning.usable]
     mean = cost @ np.ones(len(planning.usable)) / len(planning.usable)
-    return planning.run(upward_rank, mean, *planning.mean_link)
+    return upward_rank(planning.problem, mean, *planning.mean_link)
 
 
 def _runs_on(planning: Planning) -> IntArray:

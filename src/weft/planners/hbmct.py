@@ -20,5 +20,4 @@ class Hbmct:
         """A schedule by HBMCT."""
         planning = planning_of(situation)
         order = planning.by_rank(planning.upward_rank)
-        work = planning.n_movable**2
-        return planning.schedule(self, planning.run(place_groups, order, work=work))
+        return planning.schedule(self, place_groups(planning.problem, order))

@@ -25,7 +25,7 @@ class Lmt:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by LMT."""
         planning = planning_of(situation)
-        level = planning.run(hop_levels)
+        level = hop_levels(planning.problem)
         by_cost = planning.by_rank(planning.mean_cost)
         order = by_cost[np.argsort(level[by_cost], kind="stable")]
         return planning.schedule(self, planning.place(order, insertion=False))

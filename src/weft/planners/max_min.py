@@ -22,5 +22,5 @@ class MaxMin:
         """A schedule by Max-Min."""
         planning = planning_of(situation)
         line = planning.line(planning.by_rank(planning.upward_rank))
-        none, work = np.zeros(planning.problem.n_tasks), planning.n_movable**2
-        return planning.schedule(self, planning.run(place_best_pair, none, line, True, work=work))
+        none = np.zeros(planning.problem.n_tasks)
+        return planning.schedule(self, place_best_pair(planning.problem, none, line, True))

@@ -22,5 +22,5 @@ class MinMin:
         """A schedule by Min-Min."""
         planning = planning_of(situation)
         line = planning.line(planning.by_rank(planning.upward_rank))
-        none, work = np.zeros(planning.problem.n_tasks), planning.n_movable**2
-        return planning.schedule(self, planning.run(place_best_pair, none, line, False, work=work))
+        none = np.zeros(planning.problem.n_tasks)
+        return planning.schedule(self, place_best_pair(planning.problem, none, line, False))

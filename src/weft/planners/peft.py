@@ -19,7 +19,7 @@ class Peft:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by PEFT."""
         planning = planning_of(situation)
-        table = planning.run(optimistic_cost, *planning.mean_link)
+        table = optimistic_cost(planning.problem, *planning.mean_link)
         rank = table.reshape(planning.cost.shape).mean(axis=1)
-        order = planning.run(ready_order, planning.by_rank(rank))
+        order = ready_order(planning.problem, planning.by_rank(rank))
         return planning.schedule(self, planning.place(order, bias=table))

@@ -10,7 +10,6 @@ import numpy as np
 
 from weft.coordinator import Coordinator
 from weft.errors import InputError, PlanningError
-from weft.kernels.compiled import expect
 from weft.model import Schedule, Situation, Usage, forecast
 from weft.model.events import MORE_TO_COME, Event, EventKind, NewEstimates
 from weft.projection import ends_earlier, project
@@ -36,7 +35,6 @@ def ask(
         stage.park.grown(change, at)
     stage.advance(at)
     _check_there(stage, remove, at)
-    _get_ready(stage, asked)
     judge = Judge(stage, at)
     present = judge.present()
     replanned = judge.after(NOTHING)
@@ -207,13 +205,6 @@ class Judge:
 
 def _outlook(plan: Schedule, situation: Situation, taken: bool = False) -> Outlook:
     return Outlook(plan.makespan, forecast(plan, situation).projected, taken)
-
-
-def _get_ready(stage: Stage, asked: Question) -> None:
-    """All plans together may be worth compiling for: that is known beforehand here."""
-    wf, n = stage.park.workflow, stage.park.platform.n_processors
-    one = (len(wf.in_item) + wf.n_tasks) * (n + sum(k for _, k in asked.changes[-1].add) // 2)
-    expect(2 * one * len(asked.changes))  # a projection and a plan of each
 
 
 def _check_there(stage: Stage, remove: Sequence[str], at: float) -> None:

@@ -1,0 +1,61 @@
+"""The compiled part of weft: its kernels, gathered into the extension `weft._native`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT))
+
+from kernel_build.extension import extension_text  # noqa: E402
+
+GENERATED = Path("build", "kernels", "_native.pyx")
+# results are the same to the bit everywhere: no fast arithmetic, no fused operations
+FLAGS = {
+    "msvc": ["/O2", "/fp:precise"],
+    "other": ["-O3", "-ffp-contract=off", "-g0", "-Wno-unused-function"],
+}
+
+
+class BuildKernels(build_ext):  # type: ignore[misc, unused-ignore]
+    """Builds the extension with the flags of the compiler at hand."""
+
+    def build_extension(self, ext: Any) -> None:
+        """Set the flags; then as always."""
+        kind = self.compiler.compiler_type
+        ext.extra_compile_args = FLAGS["msvc" if kind == "msvc" else "other"] + CHECKED
+        super().build_extension(ext)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """So that what has not changed is not built again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def kernels() -> list[Any]:
+    """The extension; where it cannot be compiled, weft is installed without it."""
+    write_if_changed(ROOT / GENERATED, extension_text(ROOT / "src", "weft"))
+    extension = Extension(
+        "weft._native",
+        [str(GENERATED)],
+        include_dirs=[numpy.get_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+    )
+    made: list[Any] = cythonize([extension], quiet=True)  # type: ignore[no-untyped-call]
+    for each in made:
+        each.optional = True  # cythonize forgets it
+    return made
+
+
+# every place in an array is checked, and a wrong one ends the process: to look for mistakes
+CHECKED = ["-DWEFT_CHECKED"] if "--checked" in sys.argv else []
+sys.argv = [argument for argument in sys.argv if argument != "--checked"]
+
+setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})
