@@ -1,7 +1,7 @@
 """Kernels at one speed: compiled when weft is built, or the plain source where that could not be.
 
 The build gathers every function marked `@compiled`, and all that it calls, into the extension
-`weft._native` (docs/decisions/029-kernels-ahead-of-time.md). The same source runs uncompiled. An
+`weft._native` (docs/decisions/001-kernels-ahead-of-time.md). The same source runs uncompiled. An
 extension that was built from other sources than those that are here is never used.
 """
 

@@ -1,1 +1,1 @@
-"""Plain functions on flat arrays, compiled where it pays."""
+"""Plain functions on flat arrays, compiled when weft is built."""
