@@ -117,7 +117,7 @@ def in_progress(
 def twin(coordinator: Coordinator) -> Coordinator:
     """A copy to try things on."""
     other = copy.copy(coordinator)
-    # what is read-only stays: it is shared, and to Numba an array that is not is another type
+    # what is read-only stays: it is shared
     own: dict[str, Any] = {
         name: value.copy()
         for name, value in coordinator.board._asdict().items()
