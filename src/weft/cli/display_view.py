@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.coordinator.purse import usage_of
+from weft.coordinator.meter import usage_of
 from weft.kernels import board as b
 from weft.model import STANDS_STILL, Money
 

@@ -30,8 +30,9 @@ from weft.coordinator.limit import (
     more_for_timeouts,
     worst_cost,
 )
+from weft.coordinator.meter import Meter
 from weft.coordinator.patience import Patience
-from weft.coordinator.purse import ENOUGH_AGAIN, OVER_BUDGET, Purse, money_of, usage_of
+from weft.coordinator.purse import ENOUGH_AGAIN, OVER_BUDGET, Purse, money_of
 from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
 from weft.kernels.attempts import cancel
@@ -91,6 +92,7 @@ class Coordinator:
         self.declared = platform  # without what was announced since
         self.patience = Patience(tolerance or Tolerance(), workflow)
         self.purse, self.deadline, self.delays = purse or Purse(), Deadline(deadline), Delays()
+        self.meter = Meter()
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
         self.policy, line, min_min, reuse = None, None, False, Reuse.IN_PLACE
@@ -147,8 +149,8 @@ class Coordinator:
         if self._situation is None:
             situation = read_situation(self.board, self.workflow, self.platform, self.estimates)
             if self.platform.price.any() or self.platform.link_price.any():
-                usage = usage_of(self.board, self.workflow, self.platform)
-                situation = self.purse.in_view_of(replace(situation, usage=usage), self.prudence())
+                situation = replace(situation, usage=self._usage())
+                situation = self.purse.in_view_of(situation, self.prudence())
             self._situation = situation
         return self._situation
 
@@ -433,7 +435,7 @@ class Coordinator:
             self.board.gated[:] = gated(self._ceiling, self.platform)
 
     def _usage(self) -> Usage:
-        return usage_of(self.board, self.workflow, self.platform)
+        return self.meter.usage(self.board, self.workflow, self.platform)
 
     def _end_of_money(self) -> tuple[float, IntArray]:
         return end_of_money(self.board, self._usage(), self.platform, self.purse.budget)
@@ -473,8 +475,9 @@ class Coordinator:
     def _wait_for_money(self) -> None:
         """If nothing runs any more, and what is next cannot be paid: the run is held back."""
         board, purse, dear = self.board, self.purse, self._gated()
-        moving = np.isnan(board.transfer_arrival[: board.counts[b.N_TRANSFERS]]).any()
-        if not dear or moving or (board.running >= 0).any():
+        if not dear or (board.running >= 0).any():
+            return
+        if np.isnan(board.transfer_arrival[: board.counts[b.N_TRANSFERS]]).any():  # on the way
             return
         task, p = dear[0]
         cost = worst_cost(board, self._usage(), self.platform, self._ceiling, task, p)
@@ -585,3 +588,4 @@ class Coordinator:
     def check_state(self) -> None:
         """Raise BrokenStateError if the run's state contradicts itself."""
         check_board(self.board, pending=self.asked is not None)
+        self.meter.check(self.board, self.workflow, self.platform)

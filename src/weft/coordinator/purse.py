@@ -11,7 +11,7 @@ from weft.coordinator.experience import still_expected
 from weft.errors import InputError
 from weft.kernels import board as b
 from weft.kernels.board import Board
-from weft.model import Money, Platform, Schedule, Situation, Usage, Workflow, affordable, forecast
+from weft.model import Money, Schedule, Situation, affordable, forecast
 from weft.model.money import ROUNDING
 from weft.projection import project
 
@@ -174,17 +174,3 @@ def advised(coordinator: Coordinator) -> float:
     ratio = coordinator.prudence()
     more = np.maximum(0.0, still_expected(board) * price - ratio * cost)[waits].sum()
     return money.spent + (left * ratio + float(more)) / (1 - purse.reserve) * (1 + ROUNDING)
-
-
-def usage_of(board: Board, workflow: Workflow, platform: Platform) -> Usage:
-    """The use of the machines by now, also by attempts that came to nothing; and the transfers."""
-    n, m = int(board.counts[b.N_ATTEMPTS]), int(board.counts[b.N_TRANSFERS])
-    open_ones = board.attempt_end[:n] == b.OPEN
-    until = np.where(open_ones, board.clock[0], board.attempt_finish[:n])
-    transfers = 0.0
-    if platform.link_price.any():
-        source, target = board.transfer_from[:m], board.transfer_to[:m]
-        sizes = workflow.item_size[board.transfer_item[:m]]
-        transfers = float(np.dot(sizes, platform.link_price[source, target]))
-    nothing = Usage.none(platform.n_processors)
-    return nothing.and_then(board.attempt_on[:n], board.attempt_start[:n], until, transfers)

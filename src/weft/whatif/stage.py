@@ -17,6 +17,7 @@ import numpy as np
 from weft import registry
 from weft.contracts import Planner
 from weft.coordinator import Coordinator
+from weft.coordinator.meter import Meter
 from weft.coordinator.patience import Patience
 from weft.coordinator.purse import CONTINUE
 from weft.errors import InputError
@@ -124,7 +125,7 @@ def twin(coordinator: Coordinator) -> Coordinator:
         if isinstance(value, np.ndarray) and value.flags.writeable
     }
     other.board = coordinator.board._replace(**own)
-    other.purse = copy.copy(coordinator.purse)
+    other.purse, other.meter = copy.copy(coordinator.purse), Meter()
     # failures and losses are those of the run so far, not of what might be
     other.patience = Patience(coordinator.patience.tolerance, coordinator.workflow)
     other.evaluations = list(coordinator.evaluations)
