@@ -155,6 +155,11 @@ class Machines(Executor, Protocol):
         """Seconds of work that it wants to know of in advance, by Prepare; 0: none."""
         ...
 
+    @property
+    def alone(self) -> float:
+        """Seconds that a task may take of which it wants to know in advance if it is the next."""
+        ...
+
     def machine(self, processor: int) -> str:
         """The name under which the history knows a processor, in this run and in others."""
         ...
@@ -166,6 +171,10 @@ class Machines(Executor, Protocol):
         outputs are all there, else failed through no fault of its own. `held`: the (item, host)
         pairs that it says are there; those that are not must be lost.
         """
+        ...
+
+    def flush(self) -> None:
+        """What was asked for is on its way when this returns; else it is before the next event."""
         ...
 
     def post(self, event: Event) -> None:

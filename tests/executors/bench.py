@@ -82,6 +82,14 @@ class Watched:
     def machine(self, processor: int) -> str:
         return str(self.executor.machine(processor)) if self.real else "simulated"
 
+    @property
+    def alone(self) -> float:
+        return float(getattr(self.executor, "alone", 0.0))
+
+    def flush(self) -> None:
+        if self.real:
+            self.executor.flush()
+
     def post(self, event: Event) -> None:
         self.executor.post(event)
 

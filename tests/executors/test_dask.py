@@ -157,6 +157,19 @@ def test_what_was_begun_ahead_is_discarded(threads: str, home: Path, tmp_path: P
         assert not executor._given.by_key
 
 
+def test_longer_tasks_are_begun_ahead_as_long_as_few_are_in_vain(threads: str, home: Path) -> None:
+    calls = [Call(add, (i,)) for i in range(24)]
+    with running(functions(calls, {}), threads, home, calls) as executor:
+        assert executor.ahead < 0.15 < (first := executor.alone)  # nothing is known yet
+        for task in range(4):
+            executor.perform(Prepare(0, (task,), 0.0))
+            finish(executor, task, task, 0)
+        assert executor.alone > first
+        for task in range(4, 24):  # each is off when the next one is told
+            executor.perform(Prepare(0, (task,), 0.0))
+        assert executor.alone == executor.ahead
+
+
 def test_a_dropped_transfer_is_not_heard_of_again(threads: str, home: Path) -> None:
     calls = [Call(blob, (BIG,)), Call(length, (Ref(0),))]
     with running(functions(calls, {0: [1]}), threads, home, calls) as executor:

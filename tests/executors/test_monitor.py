@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from weft.executors import monitor as monitor_module
-from weft.executors.monitor import INTERVAL, STALE, Monitor, Pace, differs
+from weft.executors.cpu_share import INTERVAL, differs
+from weft.executors.monitor import STALE, Monitor, Pace
 from weft.model.events import Event, EventKind
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,30 @@ def test_results_that_are_not_there(cluster: Cluster, data: Path) -> None:
     assert "task 'bad' failed" in str(caught.value.__cause__)
     with pytest.raises(weft.WeftError, match="result of task 'one' was not kept, as other tasks"):
         run.result(one)
+
+
+class Watched(Silent):
+    """Looks at what is on its way whenever something is shown."""
+
+    def __init__(self) -> None:
+        self.ahead: set[int] = set()
+        self.unsent = 0
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        given: Any = session.machines._given  # type: ignore[attr-defined]
+        self.ahead |= set(given.ahead)
+        self.unsent += sum(
+            s.attempt is not None and s.future is None for s in given.by_key.values()
+        )
+
+
+def test_nobody_waits_for_what_may_be_begun(cluster: Cluster, data: Path) -> None:
+    """Tasks are on their way before anything is shown, and one of 0.1 s may be begun ahead."""
+    flow, watched = weft.Flow("naps"), Watched()
+    for _ in range(12):
+        flow.task(time.sleep, 0.02, cost=0.1)
+    outcome = weft.run(flow, dask(cluster), "static", dir=data, listener=watched)
+    assert outcome.ok
+    check_run(outcome.run)
+    assert watched.unsent == 0
+    assert len(watched.ahead) > 4

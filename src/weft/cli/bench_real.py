@@ -21,8 +21,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.
 
 def dask(
     speeds: Annotated[
-        str, typer.Option(help="How the 8 workers differ: `strong`, `mild`, `equal`; or several.")
-    ] = "strong,mild,equal",
+        str,
+        typer.Option(
+            help="How the 8 workers differ: `strong`, `mild`, `equal`; or several. `few`: 60 "
+            "tasks of 0.1 s on three equal workers, whatever the shapes."
+        ),
+    ] = "strong,mild,equal,few",
     shapes: Annotated[
         str, typer.Option(help="The workflows: `montage`, `fork_join`; or both.")
     ] = "montage,fork_join",

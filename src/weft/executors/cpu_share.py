@@ -9,6 +9,8 @@ import os
 import time
 from dataclasses import dataclass
 
+INTERVAL = 1.0  # seconds between measurements; what runs for less is not measured
+LEAST = 0.1  # a smaller change of availability is not told
 _MOST = 256  # processes of a task that are looked at
 _STOPPED = (b"T", b"t")
 
@@ -28,6 +30,11 @@ class CpuTimes:
             old = before.threads.get(thread, (0, 0))
             ran, waited = ran + run - old[0], waited + wait - old[1]
         return ran, waited
+
+
+def differs(new: float, old: float) -> bool:
+    """Whether a change of availability matters: by its size, or because all stops or goes on."""
+    return not abs(new - old) <= LEAST or (new == 0) != (old == 0)
 
 
 def cpu_share(before: CpuTimes, after: CpuTimes) -> float:

@@ -100,6 +100,11 @@ class DaskExecutor:
         """The processors: one for each thread of each worker that was ever there."""
         return self._cluster.platform
 
+    @property
+    def alone(self) -> float:
+        """Seconds that the next task may take to be begun ahead: it may be in vain."""
+        return max(self.ahead, self._given.worth_it)
+
     def machine(self, processor: int) -> str:
         """The name under which the history knows a processor, in this run and in others."""
         return self._cluster.machine(processor)
@@ -174,7 +179,7 @@ class DaskExecutor:
         After a departure nothing has, until it is waited for: what is to be sent from there must
         be asked for before it is heard that it is gone.
         """
-        self._flush()
+        self.flush()
         self._look()
         if self._waited and not wait:
             return None
@@ -199,7 +204,8 @@ class DaskExecutor:
             self._waited = True
         return event
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what was asked for, in few messages."""
         self._given.flush()
         self._transfers.flush()
         if len(self._items.unneeded) >= _MANY:

@@ -24,6 +24,7 @@ from weft.quantities import duration
 
 LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s
 SHARED = "shared"
+_TOGETHER = 0.001  # seconds; what is told to the scheduler within it travels together
 _DISMISSED_IN = 5.0  # seconds until a worker that does not answer is left alone
 Worker = tuple[Any, int, str]  # name, threads, host
 
@@ -69,21 +70,30 @@ class Cluster:
         self._others = getattr(client, "_event_handlers", {}).get("all")
         client.subscribe_topic(self.name, lambda event: hear(event[1]))
         client.subscribe_topic("all", lambda event: self._all(event, hear))
-        _wait_for_workers(client, timeout)
-        self._install()
-        self._amm = bool(client.amm.running())
-        if self._amm:  # it would drop copies that the run counts on
-            client.amm.stop()
-        workers: dict[str, Worker] = client.run_on_scheduler(tell_workers, self.name)
-        return workers
-
-    def _install(self) -> None:
+        if hasattr(client.scheduler_comm, "interval"):
+            # what is told within 10 ms would travel together, and a worker stand idle so long
+            client.scheduler_comm.interval = min(client.scheduler_comm.interval, _TOGETHER)
         try:
-            self.client.register_plugin(Reporter(self.name), name=self.name)
-            self.client.register_plugin(Announcer(self.name), name=self.name)
-            self.client.run_on_scheduler(tell_workers, self.name)
+            workers: dict[str, Worker] = client.sync(self._install, timeout)
+        except TimeoutError:
+            raise _no_worker(client, timeout) from None
         except Exception as error:
             raise _unable(self.address, error) from None
+        return workers
+
+    async def _install(self, timeout: float) -> dict[str, Worker]:
+        """Ask for all that is needed at once: each question travels there and back."""
+        client = self.client
+        *_, self._amm = await asyncio.gather(
+            client.wait_for_workers(1, timeout=timeout),
+            client.register_plugin(Reporter(self.name), name=self.name),
+            client.register_plugin(Announcer(self.name), name=self.name),
+            client.amm.running(),
+        )
+        if self._amm:  # it would drop copies that the run counts on
+            await client.amm.stop()
+        workers: dict[str, Worker] = await client.run_on_scheduler(tell_workers, self.name)
+        return workers
 
     def _all(self, event: Any, hear: Callable[[Any], None]) -> Any:
         message = event[1]
@@ -183,10 +193,7 @@ class Cluster:
         client = self.client
         if client.status == "running":
             with contextlib.suppress(Exception):  # the scheduler may die at this moment, too
-                if self._amm:
-                    client.amm.start()
-                client.sync(self._dismiss_reporters)
-                client.unregister_scheduler_plugin(self.name)
+                client.sync(self._dismiss)
                 client.unsubscribe_topic(self.name)
                 if self._others is not None:
                     client.subscribe_topic("all", self._others)
@@ -195,11 +202,13 @@ class Cluster:
         if self.owned:
             client.close(timeout=5)
 
-    async def _dismiss_reporters(self) -> None:
-        """A worker that stands still does so later: nobody waits for it."""
-        with contextlib.suppress(TimeoutError):
-            dismissed = self.client.unregister_worker_plugin(self.name)
-            await asyncio.wait_for(dismissed, _DISMISSED_IN)
+    async def _dismiss(self) -> None:
+        """Have the plugins removed; a worker that stands still does so later: nobody waits."""
+        client = self.client
+        gone = [client.unregister_scheduler_plugin(self.name)]
+        gone += [client.amm.start()] if self._amm else []
+        gone += [asyncio.wait_for(client.unregister_worker_plugin(self.name), _DISMISSED_IN)]
+        await asyncio.gather(*gone, return_exceptions=True)
 
 
 def look_at_cluster(
@@ -226,10 +235,14 @@ def _wait_for_workers(client: Any, patience: float) -> None:
     try:
         client.wait_for_workers(1, timeout=patience)
     except TimeoutError:
-        raise InputError(
-            f"no worker has come to the Dask scheduler at {client.scheduler.address} in "
-            f"{duration(patience)}: start one with `dask worker`"
-        ) from None
+        raise _no_worker(client, patience) from None
+
+
+def _no_worker(client: Any, patience: float) -> InputError:
+    return InputError(
+        f"no worker has come to the Dask scheduler at {client.scheduler.address} in "
+        f"{duration(patience)}: start one with `dask worker`"
+    )
 
 
 def _unable(address: str, error: Exception) -> InputError:

@@ -11,12 +11,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft.executors.cpu_share import CpuTimes, cpu_share, times_of_thread, times_of_tree
-from weft.executors.monitor import INTERVAL, differs
-from weft.executors.processes import Stop
+from weft.executors.cpu_share import (
+    INTERVAL,
+    CpuTimes,
+    cpu_share,
+    differs,
+    times_of_thread,
+    times_of_tree,
+)
 from weft.executors.progress import ENDING, Report, forget_progress, heard_by, read_progress
+
+if TYPE_CHECKING:
+    from weft.executors.processes import Stop
 
 Said = tuple[str, float, float, Report | None]  # key, seconds since it began, share, progress
 

@@ -10,6 +10,9 @@ from typing import Any
 from weft.executors.dask_items import Items
 from weft.executors.dask_jobs import Jobs
 
+SAVED = 0.008  # seconds that a worker does not wait for a task that is begun ahead
+_DOUBT = 1 / 20  # the share of those in vain, as long as little is known
+_LONGEST = 0.25  # seconds; what saves but a small share of that is not worth a risk
 _ASKED_FOR = 1e6  # the priority of what was asked for, above all that is begun ahead
 
 
@@ -38,13 +41,21 @@ class Submissions:
         self.by_key: dict[str, Submission] = {}
         self.by_attempt: dict[int, Submission] = {}
         self.ahead: dict[int, Submission] = {}  # by task
+        self._taken, self._in_vain = 0, 0  # how many of them were asked for, and were not
+
+    @property
+    def worth_it(self) -> float:
+        """Seconds of a task that is as much in danger of being in vain as it saves."""
+        share = (self._in_vain + 1) / (self._taken + self._in_vain + 1 / _DOUBT)
+        return min(_LONGEST, SAVED / share)
 
     def start(self, task: int, processor: int, address: str, attempt: int) -> Submission:
         """A task is asked for; what was begun ahead on that worker is that attempt now."""
         found = self.ahead.pop(task, None)
         if found is not None and found.address != address:
-            self.drop(found)
+            self._drop_ahead(found)
             found = None
+        self._taken += found is not None
         if found is None:
             found = self._add(Submission(self._key(task), task, processor, address))
         found.attempt, found.processor = attempt, processor
@@ -57,7 +68,7 @@ class Submissions:
         named = set(wanted)
         for old in [s for s in self.ahead.values() if s.processor == processor]:
             if old.task not in named:
-                self.drop(old)
+                self._drop_ahead(old)
         level = 0.0
         for task in reversed(wanted):  # what is new before something old must overtake it
             old_one = self.ahead.get(task)
@@ -66,7 +77,7 @@ class Submissions:
                 level = max(level, old_one.level + 1)
                 continue
             if old_one is not None:
-                self.drop(old_one)
+                self._drop_ahead(old_one)
             self.ahead[task] = Submission(self._key(task), task, processor, address, level)
         for task in wanted:
             if self.ahead[task].key not in self.by_key:
@@ -147,6 +158,10 @@ class Submissions:
             del self.ahead[submission.task]
         if submission.future is not None:
             self._items.release(submission.future)
+
+    def _drop_ahead(self, submission: Submission) -> None:
+        self.drop(submission)
+        self._in_vain += 1
 
     def on(self, address: str) -> list[Submission]:
         """What is given to a worker."""

@@ -1,6 +1,7 @@
 """What runs on Dask's side: the tasks, who reports on them, and what the scheduler is asked for.
 
-weft must therefore be installed on the workers and on the scheduler.
+weft must therefore be installed on the workers and on the scheduler. Little is imported here: while
+the scheduler or a worker imports, the whole run waits.
 """
 
 from __future__ import annotations
@@ -14,22 +15,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
-from weft.executors.command import CommandJob, CommandOutcome, run_command
 from weft.executors.dask_pulse import Pulse
-from weft.executors.processes import Stop
-from weft.model.call import filled
+
+if TYPE_CHECKING:
+    from weft.executors.command import CommandJob, CommandOutcome
+    from weft.executors.processes import Stop
 
 BIG = 1_000_000  # bytes; what is smaller travels with the task that reads it
 _LARGEST_ERROR = 65536  # bytes
 SMALL = 1024  # bytes; a product up to this size travels with the report
 PAUSE = 0.005  # seconds; the first report goes at once, those soon after it together
 TAIL_LINES = 20
+SILENT = 3.0  # seconds without a sign of life after which a worker is taken to stand still
+_PER_WORKER = 0.02  # more: where there are many, each is heard of less often
 RETIRING = "closing_gracefully"  # Dask's word for a worker that takes no more, and is to go
 
 
@@ -97,10 +101,14 @@ class Reporter(WorkerPlugin):
         self._tell({"key": key, "seconds": 0.0, "reason": reason, "tail": tail})
 
     def _tell(self, record: dict[str, Any]) -> None:
-        # not at once: what this transition tells the scheduler must reach it before
+        # not at once: what this transition tells the scheduler must reach it before; but in the
+        # same turn of the loop, so that both travel together: the next message waits for 2 ms
         if not self.waiting:
             pause = self.told + PAUSE - time.perf_counter()
-            self.worker.loop.call_later(max(0.0, pause), self._flush)
+            if pause > 0:
+                self.worker.loop.call_later(pause, self._flush)
+            else:
+                self.worker.loop.add_callback(self._flush)
         self.waiting.append(record)
 
     def _flush(self) -> None:
@@ -148,6 +156,8 @@ def run_call(function: bytes, arguments: bytes, product: bool, inputs: Sequence[
         call = _loaded(function)
         args, kwargs, tasks = pickle.loads(arguments)
         if tasks:
+            from weft.model.call import filled
+
             args, kwargs = filled((args, kwargs), dict(zip(tasks, inputs, strict=True)))
         begin = time.perf_counter()
         with reporter.pulse.call(key):
@@ -188,6 +198,10 @@ def _last_lines(text: str) -> str:
 
 def run_shell(job: CommandJob, carried: bool, inputs: Sequence[dict[str, bytes]]) -> Any:
     """Run a command in the shared directory, or in one made for it from the files it is given."""
+    # not before there is one: every import is time that all workers keep the run waiting
+    from weft.executors.command import CommandOutcome, run_command
+    from weft.executors.processes import Stop
+
     reporter, key = _reporter()
     stop = reporter.stops[key] = Stop()
     if key in reporter.unwanted:
@@ -218,6 +232,8 @@ def run_shell(job: CommandJob, carried: bool, inputs: Sequence[dict[str, bytes]]
 def _run_carried(
     job: CommandJob, inputs: Sequence[dict[str, bytes]], stop: Stop
 ) -> tuple[CommandOutcome, dict[str, bytes]]:
+    from weft.executors.command import run_command
+
     with tempfile.TemporaryDirectory(prefix="weft-", ignore_cleanup_errors=True) as place:
         data = Path(place, "data")
         data.mkdir()
@@ -292,3 +308,12 @@ def move_out(
         keys = [key for key, to in moved.items() if to == target]
         dask_scheduler.request_acquire_replicas(target, keys, stimulus_id=f"{name}-move-out")
     return moved
+
+
+def silent_workers(dask_scheduler: Any = None) -> list[str]:
+    """The addresses of workers that the scheduler has not heard of for long."""
+    from distributed.metrics import time as now
+
+    workers = dask_scheduler.workers
+    oldest = now() - SILENT - _PER_WORKER * len(workers)
+    return [address for address, state in workers.items() if state.last_seen < oldest]

@@ -6,17 +6,14 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from weft.executors.dask_cluster import Cluster
 from weft.executors.dask_pulse import Said
 from weft.executors.dask_submissions import Submission, Submissions
+from weft.executors.dask_tasks import SILENT, silent_workers
 from weft.executors.monitor import Monitor
 from weft.executors.progress import Report
 from weft.model.events import Event
-
-SILENT = 3.0  # seconds without a sign of life after which a worker is taken to stand still
-_PER_WORKER = 0.02  # more: where there are many, each is heard of less often
 
 
 class DaskWatch:
@@ -89,12 +86,3 @@ class DaskWatch:
     def close(self) -> None:
         """Wait for an answer that is on its way, for the client may be closed next."""
         self._is_free.wait(SILENT)
-
-
-def silent_workers(dask_scheduler: Any = None) -> list[str]:
-    """The addresses of workers that the scheduler has not heard of for long."""
-    from distributed.metrics import time as now
-
-    workers = dask_scheduler.workers
-    oldest = now() - SILENT - _PER_WORKER * len(workers)
-    return [address for address, state in workers.items() if state.last_seen < oldest]

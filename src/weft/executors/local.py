@@ -48,7 +48,7 @@ class LocalExecutor:
     event of one that was cancelled is dropped when it is taken, however late the cancellation.
     """
 
-    ahead = 0.0
+    ahead = alone = 0.0
 
     def __init__(
         self,
@@ -100,6 +100,9 @@ class LocalExecutor:
                 self._moving.discard(command.transfer)
             case WakeAt():
                 self._alarm.set(command.time)
+
+    def flush(self) -> None:
+        """All is under way as soon as it is asked for."""
 
     def next_event(self, wait: bool = True) -> Event | None:
         """Wait for the next thing that happens; None if nothing ever will."""

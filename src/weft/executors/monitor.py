@@ -7,20 +7,14 @@ import time
 from collections.abc import Callable, Container
 from typing import Any
 
+from weft.executors.cpu_share import INTERVAL, differs
 from weft.executors.progress import Report
 from weft.model.events import Event, EventKind
 
-INTERVAL = 1.0  # seconds between measurements; what runs for less is not measured
-LEAST = 0.1  # a smaller change of availability is not told
 STALE = 5.0  # seconds; a processor that was not measured for so long is taken for available
 _REST = 50.0  # times what a measurement took, before the next one
 _SHORTEST = 1e-3  # seconds between two reports
 _LATE = 2.0  # times the last pause between reports: a report that takes longer is overdue
-
-
-def differs(new: float, old: float) -> bool:
-    """Whether a change of availability matters: by its size, or because all stops or goes on."""
-    return not abs(new - old) <= LEAST or (new == 0) != (old == 0)
 
 
 class Pace:

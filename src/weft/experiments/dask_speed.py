@@ -23,9 +23,12 @@ SPEEDS = {
     "strong": tuple(float(s) for s in np.geomspace(4, 0.25, 8)),
     "mild": tuple(float(s) for s in np.linspace(1.5, 0.5, 8)),
     "equal": (1.0,) * 8,
+    "few": (1.0,) * 3,
 }
-GOALS = {"strong": 0.75, "mild": 0.92, "equal": 1.02}
+GOALS = {"strong": 0.75, "mild": 0.92, "equal": 1.02, "few": 1.1}
+BLIND_GOALS = {"few": 1.1}
 BLIND_GOAL = 1.05
+FEW, NAPS = "few", 60  # equal tasks of 0.1 s on few equal workers: nothing to gain, but to lose
 CPU_SPEEDS, CPU_SHARE = (4.0, 2.0, 1.0, 0.5), 0.2  # of a core
 SHAPES = {
     "montage": {"images": 34},
@@ -65,7 +68,7 @@ class Ratios:
     def verdict(self) -> str:
         """Whether both medians are where they should be."""
         goal = GOALS.get(self.speeds, GOALS["strong"])
-        met = self.blind <= BLIND_GOAL, self.history <= goal
+        met = self.blind <= BLIND_GOALS.get(self.speeds, BLIND_GOAL), self.history <= goal
         words = [w for w, ok in zip(("blind", f"history > {goal}"), met, strict=True) if not ok]
         return "as it should be" if all(met) else f"missed: {', '.join(words)}"
 
@@ -157,16 +160,31 @@ def own_history() -> Iterator[str]:
 def pair(
     client: Any, speeds: str, shape: str, seed: int, unit: float, work: Callable[..., int] = nap
 ) -> Pair:
-    """The three makespans of one workflow, one after the other on one cluster."""
-    workflow = generate(shape, seed=seed, **SHAPES[shape])
-    flow = flow_like(workflow, seconds_of(workflow, seed, unit), work)
+    """The three makespans of one workflow, one after the other on one cluster.
+
+    The first pair of a process is weft's very first run: its imports, there and here, count.
+    """
+    flow = _naps(unit) if speeds == FEW else _graph(shape, seed, unit, work)
+    tasks = flow.build()[0].n_tasks
     with own_history() as folder:
         order = (0, 1) if seed % 2 else (1, 0)  # neither always goes first
         taken: dict[int, float] = {}
         for which in order:
             taken[which] = by_dask(client, flow) if which == 0 else by_weft(client, flow, folder)
         known = by_weft(client, flow, folder)
-    return Pair(speeds, shape, workflow.n_tasks, taken[0], taken[1], known)
+    return Pair(speeds, shape, tasks, taken[0], taken[1], known)
+
+
+def _graph(shape: str, seed: int, unit: float, work: Callable[..., int]) -> Flow:
+    workflow = generate(shape, seed=seed, **SHAPES[shape])
+    return flow_like(workflow, seconds_of(workflow, seed, unit), work)
+
+
+def _naps(unit: float) -> Flow:
+    flow = Flow("naps")
+    for _ in range(NAPS):
+        flow.task(nap, 0.1 * unit)
+    return flow
 
 
 def compare(
@@ -181,7 +199,7 @@ def compare(
     for number, speeds in enumerate(which):
         with cluster(SPEEDS[speeds]) as client:
             for seed in range(pairs):
-                for shape in shapes:
+                for shape in shapes if speeds != FEW else ("naps",):
                     result.append(pair(client, speeds, shape, seed, unit))
                 progress((number + (seed + 1) / pairs) / len(which))
     return result

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from weft.coordinator import Coordinator
-from weft.executors.monitor import INTERVAL, differs
+from weft.executors.cpu_share import INTERVAL, differs
 from weft.model.events import Event, EventKind
 
 _MOST_MENDED = 2.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -154,12 +154,12 @@ class Session:
         events: list[Event] = []
         self._forget_speeds()
         while True:
-            perform(self.progress, self.machines, commands)
+            self._perform(commands)
             for event in events:
                 self.note(event)
             if self.requests is not None:
                 self.requests.heard(events)
-            perform(self.progress, self.machines, self._learn())
+            self._perform(self._learn())
             self._prepare()
             self.spending.look()
             self.lateness.look()
@@ -170,6 +170,11 @@ class Session:
             if self.coordinator.done or self.coordinator.halted:
                 return
             commands, events = self._listen()
+
+    def _perform(self, commands: list[Command]) -> None:
+        """Have it done at once: what is noted and shown of what was heard can wait."""
+        perform(self.progress, self.machines, commands)
+        self.machines.flush()
 
     def _forget_speeds(self) -> None:
         """What was measured in an earlier sitting counts no more."""
@@ -264,12 +269,15 @@ class Session:
         if self.machines.ahead <= 0:
             return
         coordinator = self.coordinator
-        seconds = self.machines.ahead / self.estimating.pace
+        pace = self.estimating.pace
+        seconds, alone = self.machines.ahead / pace, self.machines.alone / pace
         for p in np.flatnonzero(coordinator.board.present).tolist():
             told = self._told.get(p)
             if told is not None and told.will_do(coordinator):
                 continue
             coming = coordinator.coming(p, seconds)
+            if not coming.tasks and alone > seconds:
+                coming = replace(coming, tasks=coordinator.coming(p, alone).tasks[:1])
             if told is None or told.tasks[len(told.tasks) - len(coming.tasks) :] != coming.tasks:
                 self.machines.perform(coming)
             self._told[p] = Told.by(coordinator, coming)

@@ -47,7 +47,7 @@ from weft.live.spending import (
     check_strategy,
     give_budget,
 )
-from weft.live.switching import AUTO, chosen_strategy
+from weft.live.switching import AUTO, chosen_strategy, meanwhile_imported
 from weft.live.taking_up import take_up, with_added
 from weft.live.workflows import check_same, in_their_shell
 from weft.model import Call, Platform, Workflow
@@ -93,12 +93,13 @@ def start(
     check_work(workflow, calls, options)
     listener = listener or Silent()
     with ExitStack() as stack:
-        home = RunHome.create(options.directory, workflow.name)
-        stack.callback(_remove_unused, home)
-        clock = Clock()
-        stack.enter_context(RunLock(home))
-        claim(home, outputs(workflow, calls))
-        machines = open_machines(workflow, calls, options, home, clock)
+        with meanwhile_imported(options):
+            home = RunHome.create(options.directory, workflow.name)
+            stack.callback(_remove_unused, home)
+            clock = Clock()
+            stack.enter_context(RunLock(home))
+            claim(home, outputs(workflow, calls))
+            machines = open_machines(workflow, calls, options, home, clock)
         stack.callback(machines.close)
         estimating = Estimating.open(workflow, options, home.id, calls, listener.said)
         stack.callback(estimating.learner.close)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft import registry
 from weft.coordinator import Coordinator
 from weft.coordinator.boards import waiting
 from weft.kernels import board as b
@@ -26,6 +31,27 @@ def chosen_strategy(options: Options, blind: bool) -> str:
     if options.strategy != AUTO:
         return options.strategy
     return BLIND if blind and not options.limited else PLANNED
+
+
+@contextmanager
+def meanwhile_imported(options: Options) -> Iterator[None]:
+    """While machines are waited for, import what the run needs next."""
+    rooms = ["weft.history.repository"] if options.use_history else []
+    rooms += ["weft.ic"] if options.strategy == AUTO else []  # for its order, if it is blind
+
+    def work() -> None:
+        with suppress(Exception):  # who needs it says so
+            for room in (*rooms, "numpy.ma"):  # which medians need
+                importlib.import_module(room)
+            if options.strategy == AUTO:
+                registry.strategy(PLANNED)
+
+    thread = threading.Thread(target=work, name="weft-imports", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def why(header: Header) -> str:
