@@ -18,12 +18,13 @@ from weft.errors import InputError, UnaffordableError
 from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.files import in_file
 from weft.limits import check_limits, plan_within
-from weft.model import Estimates, Expectation, Platform, Run, Schedule, Situation, Workflow
+from weft.model import Estimates, Expectation, Platform, Schedule, Situation, Workflow
 
 if TYPE_CHECKING:
     from weft.flow import Flow, Task
     from weft.frontier import Frontier
     from weft.live import Listener, Outcome
+    from weft.model import Run
     from weft.whatif import WhatIf
 
 Source = str | PathLike[str] | Mapping[str, Any]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from weft.arrays import FloatArray, IntArray
 from weft.model import Freedom, Platform, Reuse, Schedule, Situation, Workflow
-from weft.model.events import Command, Event, NewEstimates, StartTask
+
+if TYPE_CHECKING:
+    from weft.model.events import Command, Event, NewEstimates, StartTask
 
 
 class Planner(Protocol):

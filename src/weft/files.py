@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -133,7 +132,7 @@ def _is_special(path: Path) -> bool:
 def _replace(target: Path, content: bytes) -> None:
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     # the name keeps clear of the limit on the length of a name
-    temporary = target.with_name(f".{target.name[:20]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:20]}.{os.urandom(6).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(content)

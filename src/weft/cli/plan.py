@@ -14,8 +14,6 @@ from weft.errors import InputError, in_seconds
 from weft.quantities import amount, duration, precise
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from weft.model import Expectation, Schedule, Workflow
 
 SHOWN = 30  # tasks listed one by one; beyond that a summary says more
@@ -196,82 +194,73 @@ def show(
     reserve: float = 0.0,
 ) -> None:
     """Print a summary, each processor's share, and the tasks where they are few."""
-    from rich.console import Console
+    from weft.cli.tables import say
 
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
     wf, pf = schedule.workflow, schedule.platform
     span = schedule.makespan
     # within a budget: what is said can be asked for as a deadline
     ends = precise(span) if budget is None else in_seconds(span)
-    console.print(
+    say(
         f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
-        f"{pf.n_processors} processors on {pf.n_hosts} hosts",
-        markup=False,
+        f"{pf.n_processors} processors on {pf.n_hosts} hosts"
     )
-    console.print(
+    say(
         f"planner {schedule.planner}: makespan {ends}, cost {amount(schedule.cost)}, "
         f"mean utilisation {schedule.utilisation:.0%}",
-        markup=False,
-        style="bold",
+        "bold",
     )
     if budget is not None:
         left = max(0.0, budget - schedule.cost)  # it may be over by what is but rounding
         kept = f", {amount(reserve * budget)} of it a reserve" if reserve else ""
-        console.print(
-            f"budget {amount(budget)}: cost {amount(schedule.cost)}, {amount(left)} left{kept}"
-        )
+        say(f"budget {amount(budget)}: cost {amount(schedule.cost)}, {amount(left)} left{kept}")
     if deadline is not None:
         left = max(0.0, deadline - span)
-        console.print(
+        say(
             f"deadline {duration(deadline, 3)}: ends at {duration(span, 3)}, "
             f"{duration(left)} before it"
         )
     if schedule.by:
-        console.print(f"found by {schedule.by}", markup=False)
-    console.print(_processors(schedule))
+        say(f"found by {schedule.by}")
+    _show_processors(schedule)
     if wf.n_tasks <= SHOWN:
-        console.print(_tasks(schedule))
+        _show_tasks(schedule)
 
 
-def _processors(schedule: Schedule) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _show_processors(schedule: Schedule) -> None:
+    from weft.cli.tables import table
 
     pf, busy, span = schedule.platform, schedule.busy, schedule.makespan
     cost = schedule.usage.by_processor(pf)
-    table = Table("processor", "host", box=None, header_style="dim")
-    for heading in ("tasks", "busy", "busy %", "cost"):
-        table.add_column(heading, justify="right")
     counts = [0] * pf.n_processors
     for p in schedule.processor.tolist():
         counts[p] += 1
-    for p, name in enumerate(pf.processor_names):
-        table.add_row(
-            Text(name),
-            Text(pf.host_names[pf.host[p]]),
-            str(counts[p]),
+    rows = [
+        [
+            name,
+            pf.host_names[pf.host[p]],
+            counts[p],
             duration(busy[p], 3),
             f"{busy[p] / span:.0%}" if span > 0 else "-",
             amount(cost[p]),
-        )
+        ]
+        for p, name in enumerate(pf.processor_names)
+    ]
     if pf.link_price.any():
-        table.add_row("transfers", *[""] * 4, amount(schedule.usage.transfers), style="dim")
-    return table
+        rows.append(["transfers", *[""] * 4, amount(schedule.usage.transfers)])
+    table(["processor", "host", "tasks", "busy", "busy %", "cost"], rows, texts=2)
 
 
-def _tasks(schedule: Schedule) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _show_tasks(schedule: Schedule) -> None:
+    from weft.cli.tables import table
 
-    table = Table("task", "processor", box=None, header_style="dim")
-    table.add_column("start", justify="right")
-    table.add_column("finish", justify="right")
-    for task in sorted(range(schedule.workflow.n_tasks), key=lambda t: schedule.start[t]):
-        table.add_row(
-            Text(schedule.workflow.task_names[task]),
-            Text(schedule.platform.processor_names[schedule.processor[task]]),
+    names, processors = schedule.workflow.task_names, schedule.platform.processor_names
+    rows = [
+        [
+            names[task],
+            processors[schedule.processor[task]],
             duration(schedule.start[task], 3),
             duration(schedule.finish[task], 3),
-        )
-    return table
+        ]
+        for task in sorted(range(len(names)), key=lambda t: schedule.start[t])
+    ]
+    table(["task", "processor", "start", "finish"], rows, texts=2)

@@ -102,7 +102,7 @@ class Platform:
     def mean_link_among(self, processors: IntArray) -> Link:
         """The same among some processors."""
         hosts, n = self.host[processors], len(processors)
-        if self.links_alike and n > 1 and len(np.unique(hosts)) == n:
+        if self.links_alike and n > 1 and len(set(hosts.tolist())) == n:
             return Link(float(self.time_per_unit[0, 1]), float(self.startup[0, 1]))
         pairs, at = max(1, n * (n - 1)), np.ix_(hosts, hosts)
         startup, per_unit = self.startup[at].sum() / pairs, self.time_per_unit[at].sum() / pairs
