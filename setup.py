@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -23,7 +22,12 @@ FLAGS = {
 
 
 class BuildKernels(build_ext):  # type: ignore[misc, unused-ignore]
-    """Builds the extension with the flags of the compiler at hand."""
+    """Gathers the kernels, and builds the extension with the flags of the compiler at hand."""
+
+    def run(self) -> None:
+        """Write the extension's source; then as always: Cython translates it, if it is there."""
+        write_if_changed(ROOT / GENERATED, extension_text(ROOT / "src", "weft"))
+        super().run()
 
     def build_extension(self, ext: Any) -> None:
         """Set the flags; then as always."""
@@ -39,23 +43,16 @@ def write_if_changed(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def kernels() -> list[Any]:
-    """The extension; where it cannot be compiled, weft is installed without it."""
-    write_if_changed(ROOT / GENERATED, extension_text(ROOT / "src", "weft"))
-    extension = Extension(
-        "weft._native",
-        [str(GENERATED)],
-        include_dirs=[numpy.get_include()],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-    )
-    made: list[Any] = cythonize([extension], quiet=True)  # type: ignore[no-untyped-call]
-    for each in made:
-        each.optional = True  # cythonize forgets it
-    return made
-
-
 # every place in an array is checked, and a wrong one ends the process: to look for mistakes
 CHECKED = ["-DWEFT_CHECKED"] if "--checked" in sys.argv else []
 sys.argv = [argument for argument in sys.argv if argument != "--checked"]
 
-setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})
+NATIVE = Extension(
+    "weft._native",
+    [str(GENERATED)],
+    include_dirs=[numpy.get_include()],
+    define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+    optional=True,  # where it cannot be compiled, weft is installed without it
+)
+
+setup(ext_modules=[NATIVE], cmdclass={"build_ext": BuildKernels})

@@ -64,7 +64,7 @@ class Kernels:
         self.states: dict[str, StateKind] = {}
         self._values: dict[tuple[str, str], object] = {}
         for path in sorted((source / package).rglob("*.py")):
-            if f"@{MARK}" in path.read_text(encoding="utf-8"):
+            if f"\n@{MARK}\n" in path.read_text(encoding="utf-8"):
                 module = self._module(".".join(path.relative_to(source).with_suffix("").parts))
                 for node in module.functions.values():
                     if is_marked(node):

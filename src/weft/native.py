@@ -14,12 +14,20 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 ASKED_FOR_PLAIN = "WEFT_PLAIN_KERNELS"  # an environment variable: run the sources uncompiled
 _SAID = "WEFT_SAID_PLAIN"  # set for the processes that this one starts: it was said
+
+
+class Trouble(NamedTuple):
+    """Why the kernels are not compiled, and what to do about it."""
+
+    state: str  # plain: there are none, or none are wanted; stale; broken: they cannot be loaded
+    why: str
+    advice: str
 
 
 def compiled(kernel: Kernel) -> Kernel:
@@ -31,7 +39,7 @@ def compiled(kernel: Kernel) -> Kernel:
     return cast(Kernel, getattr(_native, f"{module}__{function.__name__}_door"))
 
 
-def trouble() -> str | None:
+def trouble() -> Trouble | None:
     """Why the kernels are not compiled; None if they are."""
     return _trouble
 
@@ -41,19 +49,30 @@ def extension() -> ModuleType | None:
     return _native
 
 
-def _load() -> tuple[ModuleType | None, str | None]:
+def _load() -> tuple[ModuleType | None, Trouble | None]:
     if os.environ.get(ASKED_FOR_PLAIN):
-        return None, f"{ASKED_FOR_PLAIN} asks for plain Python"
+        why = f"{ASKED_FOR_PLAIN} asks for plain Python"
+        return None, Trouble("plain", why, f"unset {ASKED_FOR_PLAIN}")
     try:
         found = import_module("weft._native")
     except ModuleNotFoundError:
-        return None, "weft was installed without a C compiler"
+        why = "weft was installed without a C compiler"
+        return None, Trouble("plain", why, f"install one, then {_again()}")
     except ImportError as error:
-        return None, f"the compiled kernels cannot be loaded ({error})"
+        why = f"the compiled kernels cannot be loaded ({error})"
+        return None, Trouble("broken", why, _again())
     changed = _changed(found)
     if changed is not None:
-        return None, f"the compiled kernels are older than {changed}"
+        why = f"the compiled kernels are older than {changed}"
+        return None, Trouble("stale", why, _again())
     return found, None
+
+
+def _again() -> str:
+    """How to install weft again; pip would take what it has built before from its cache."""
+    if Path(__file__).parents[2].joinpath("setup.py").exists():
+        return "`make dev`"
+    return "`pip install --force-reinstall --no-cache-dir weft`"
 
 
 def _changed(found: ModuleType) -> str | None:
@@ -70,12 +89,12 @@ def _changed(found: ModuleType) -> str | None:
     return None
 
 
-def _say(trouble: str) -> None:
+def _say(trouble: Trouble) -> None:
     """Once, in one line; not in the processes that this one starts."""
     if _SAID not in os.environ and ASKED_FOR_PLAIN not in os.environ:
         os.environ[_SAID] = "1"
-        do = "install one, then weft again" if "compiler" in trouble else "install weft again"
-        print(f"weft: {trouble}, so all is slow: {do} (see weft doctor)", file=sys.stderr)
+        line = f"weft: {trouble.why}, so all is slow: {trouble.advice} (see `weft doctor`)"
+        print(line, file=sys.stderr)
 
 
 _native, _trouble = _load()

@@ -16,7 +16,7 @@ import pytest
 
 import weft
 from weft.cli import installed
-from weft.cli.doctor import Findings, Kernels, examine
+from weft.cli.doctor import examine
 
 from .commands import succeed
 
@@ -103,12 +103,6 @@ def test_without_weft_s_own_metadata_it_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(metadata, "requires", missing)
     (sentence,) = examine().broken
     assert sentence == "weft: install it with pip, which brings what it needs"
-
-
-def test_kernels_that_do_not_load_are_broken() -> None:
-    kernels = Kernels("broken", "there", "build them again")
-    found = Findings("1", "", "", "", "", 1, True, kernels, [], [], [])
-    assert found.broken == ["the kernels: build them again"]
 
 
 def test_sizes_are_of_all_that_comes_with_weft() -> None:

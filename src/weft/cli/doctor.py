@@ -51,10 +51,12 @@ def doctor(
 
 @dataclass(frozen=True)
 class Kernels:
-    """How the kernels run: `compiled`, `plain`, or `broken`."""
+    """How the kernels run: compiled, plain, or plain because the compiled ones are no good."""
 
-    state: str
-    place: str | None
+    state: str  # compiled, plain, stale, broken
+    place: str | None = None
+    bytes: int = 0
+    why: str = ""
     advice: str = ""
 
 
@@ -78,8 +80,8 @@ class Findings:
     def broken(self) -> list[str]:
         """What does not work, and what to do."""
         parts = [f"{part.name}: {part.advice}" for part in self.needed if not part.works]
-        if self.kernels.state == "broken":
-            parts.append(f"the kernels: {self.kernels.advice}")
+        if self.kernels.state in ("stale", "broken"):
+            parts.append(f"{self.kernels.why}: {self.kernels.advice}")
         return parts
 
 
@@ -110,9 +112,16 @@ def examine() -> Findings:
 
 
 def _kernels() -> Kernels:
-    """How the kernels run here."""
+    """How the kernels run here, and the extension, even if it is not used."""
+    from weft import native
+
     spec = importlib.util.find_spec("weft._native")
-    return Kernels("plain", None) if spec is None else Kernels("compiled", spec.origin)
+    place = None if spec is None else spec.origin
+    size = 0 if place is None else os.path.getsize(place)
+    trouble = native.trouble()
+    if trouble is None:
+        return Kernels("compiled", place, size)
+    return Kernels(trouble.state, place, size, trouble.why, trouble.advice)
 
 
 COMPILER = "apt install g++, xcode-select --install, or the Build Tools for Visual Studio"
@@ -144,9 +153,10 @@ def _show(found: Findings) -> None:
     print(f"Python: {found.python}, {found.interpreter}")
     print(f"system: {found.system}, {found.processors} processors")
     print(f"real runs: {'possible' if found.runs else REFUSED}")
-    print(f"kernels: {kernels.state}" + (f", {kernels.place}" if kernels.place else ""))
-    if kernels.advice:
-        print(f"  {kernels.advice}")
+    place = f", {kernels.place}, {kernels.bytes / 1e6:.1f} MB" if kernels.place else ""
+    print(f"kernels: {kernels.state}{place}")
+    if kernels.why:
+        print(f"  {kernels.why}: {kernels.advice}")
     _show_parts("needed", found.needed)
     _show_parts("optional", [*found.optional, *found.programs])
     for sentence in found.broken:
