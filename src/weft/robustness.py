@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, row_of_each
-from weft.kernels.slack import spare_times
+from weft.kernels.slack import count_steps, spare_times
 from weft.model import Schedule, Situation
 
 ROUNDING = 1e-9  # of the makespan: a delay below it is none
@@ -48,18 +48,10 @@ def steps_before(schedule: Schedule, situation: Situation) -> FloatArray:
     wf = schedule.workflow
     done = np.zeros(wf.n_tasks, dtype=np.bool_)
     done[situation.attempts.task[~np.isnan(situation.attempts.finish)]] = True
-    steps = [0] * wf.n_tasks
-    out_ptr, use_ptr = wf.out_ptr.tolist(), wf.use_ptr.tolist()
-    out_item, use_task = wf.out_item.tolist(), wf.use_task.tolist()
-    following = _following(schedule).tolist()
-    for task in schedule.in_time[~done[schedule.in_time]].tolist():
-        after = steps[task] + 1
-        nexts = [following[task]] if following[task] >= 0 else []
-        for item in out_item[out_ptr[task] : out_ptr[task + 1]]:
-            nexts += use_task[use_ptr[item] : use_ptr[item + 1]]
-        for other in nexts:
-            steps[other] = max(steps[other], after)
-    return np.array(steps, dtype=np.float64)
+    return count_steps(
+        schedule.in_time, done, _following(schedule), wf.out_ptr, wf.out_item, wf.use_ptr,
+        wf.use_task,
+    )  # fmt: skip
 
 
 def _following(schedule: Schedule) -> IntArray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from twins.situations import random_situation
 from weft import registry
@@ -136,6 +139,47 @@ def test_all_is_read_only_where_a_plan_may_be_asked_for(monkeypatch: pytest.Monk
         assert late
     assert coordinator.done
     assert reads == until_then
+
+
+@given(delays=st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0, 5.0, 8.0]), max_size=60))
+def test_the_usual_delay_is_the_one_that_most_do_not_exceed(delays: list[float]) -> None:
+    """As from all of them, sorted; and the board has it, however it rises and falls."""
+    coordinator = begun("static", n=len(delays) + 1)
+    for k, delay in enumerate(delays):
+        at = coordinator.now + delay
+        coordinator.handle(Event(EventKind.TASK_FINISHED, k, at, detail={"seconds": 0.0}))
+        usual = sorted(delays[: k + 1])[math.ceil(0.9 * (k + 1)) - 1]
+        assert coordinator.delays.usual == usual
+        coordinator.check_state()
+
+
+def test_a_delay_that_is_measured_changes_no_other_task() -> None:
+    """What each start may be late by is reckoned when it starts, not of all tasks at every end."""
+    coordinator = begun("slack", n=40)
+    board = coordinator.board
+    latest, steps = board.latest.copy(), board.steps
+    board.latest.flags.writeable = False
+    for k in range(30):
+        # a second of its own, and half a second until that is heard
+        ended = Event(EventKind.TASK_FINISHED, k, 1.5 * (k + 1), detail={"seconds": 1.0})
+        assert len(coordinator.handle(ended)) == 1
+        assert steps.tolist() == [float(task + 1) for task in range(40)]
+    assert coordinator.board.latest is board.latest
+    assert (board.latest == latest).all()
+    assert coordinator.evaluations[1:] == []
+    *_, asked = coordinator.handle(Event(EventKind.TASK_FINISHED, 30, 100.0))
+    assert isinstance(asked, Replan)
+
+
+def begun(strategy: str, n: int) -> Coordinator:
+    """Tasks of a second on one processor, the first of which has begun."""
+    workflow = Workflow.from_items("w", [f"t{i}" for i in range(n)], [1.0] * n, [])
+    platform = Platform.build([Processor("p")])
+    policy, planner = registry.strategy(strategy)
+    estimates = Estimates.declared(workflow, platform)
+    coordinator = Coordinator(workflow, platform, estimates, policy, rest=1.0)
+    Progress(coordinator, planner).settled(coordinator.begin())
+    return coordinator
 
 
 def test_few_plans_of_a_wide_workflow() -> None:

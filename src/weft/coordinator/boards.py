@@ -88,6 +88,8 @@ def empty_board(
         missing=np.zeros(n, dtype=np.int32),
         attempt=np.full(n, -1, dtype=np.int32),
         latest=np.full(n, np.inf),
+        delay=np.zeros(1),
+        steps=np.zeros(n),
         variance=np.full(1, np.inf),
         allowance=np.full(1, np.inf),
         gated=np.zeros(n, dtype=np.bool_),

@@ -180,8 +180,7 @@ class Coordinator:
             check_event(self.board, event)
             self.make_room()
             value = self.patience.judged(event, self.board)
-            if self.delays.measure(event, self.board) and self.delays.follows_a_plan:
-                self.board.latest[:] = self.delays.latest_start()
+            self.delays.measure(event, self.board)
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
             if event.kind == EventKind.BUDGET:
                 self._new_budget(event.value)
@@ -566,8 +565,7 @@ class Coordinator:
     def _watch(self, policy: Policy, plan: Schedule) -> Watch:
         """Wake the policy by this plan from now on."""
         watch = policy.watch(plan, self.situation())
-        self.delays.watch(watch, plan, self.situation())
-        self.board.latest[:] = self.delays.latest_start()
+        self.delays.watch(watch, plan, self.situation(), self.board)
         self.board.variance[0] = watch.variance
         return watch
 
@@ -589,3 +587,4 @@ class Coordinator:
         """Raise BrokenStateError if the run's state contradicts itself."""
         check_board(self.board, pending=self.asked is not None)
         self.meter.check(self.board, self.workflow, self.platform)
+        self.delays.check(self.board)

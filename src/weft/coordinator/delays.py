@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
+from heapq import heappop, heappush
 
-import numpy as np
-
-from weft.arrays import FloatArray
 from weft.contracts import Watch
+from weft.coordinator.check_board import BrokenStateError
 from weft.kernels.board import Board
 from weft.model import Schedule, Situation
 from weft.model.events import Event, EventKind
@@ -27,41 +25,62 @@ class Delays:
     """
 
     def __init__(self) -> None:
-        self._delays: list[float] = []  # sorted
-        self._latest: FloatArray = np.empty(0)
+        self._short: list[float] = []  # a heap of most of them, negated: the longest first
+        self._long: list[float] = []  # a heap of the others, the shortest first
         self._made_for: tuple[Schedule, Situation] | None = None
-        self._steps: FloatArray | None = None
+        self._has_steps = False
 
     @property
     def usual(self) -> float:
         """The delay that most are no longer than; 0 as long as none is measured."""
-        n = len(self._delays)
-        return self._delays[math.ceil(MOST * n) - 1] if n else 0.0
+        return -self._short[0] if self._short else 0.0
 
-    @property
-    def follows_a_plan(self) -> bool:
-        """Whether there is a plan whose starts may be late."""
-        return self._made_for is not None
-
-    def measure(self, event: Event, board: Board) -> bool:
-        """Note the delay of a task that has finished; whether that was told."""
+    def measure(self, event: Event, board: Board) -> None:
+        """Note the delay of a task that has finished, if that is told."""
         seconds = (event.detail or {}).get("seconds")
         if event.kind != EventKind.TASK_FINISHED or not isinstance(seconds, int | float):
-            return False
+            return
         delay = event.time - float(board.attempt_start[event.which]) - seconds
-        if not math.isfinite(delay):
-            return False
-        insort(self._delays, max(0.0, delay))
-        return True
+        if math.isfinite(delay):
+            self._add(max(0.0, delay))
+            self._set(board)
 
-    def watch(self, watch: Watch, plan: Schedule, situation: Situation) -> None:
+    def watch(self, watch: Watch, plan: Schedule, situation: Situation, board: Board) -> None:
         """Reckon from this plan, which was made for this situation."""
-        self._latest, self._made_for, self._steps = watch.latest_start, (plan, situation), None
+        board.latest[:] = watch.latest_start
+        board.steps[:] = 0.0
+        self._made_for, self._has_steps = (plan, situation), False
+        self._set(board)
 
-    def latest_start(self) -> FloatArray:
-        """What the policy wants to be woken for, and the delays until then."""
-        if self.usual == 0 or self._made_for is None:
-            return self._latest
-        if self._steps is None:
-            self._steps = steps_before(*self._made_for)
-        return self._latest + self.usual * (self._steps + 1)
+    def check(self, board: Board) -> None:
+        """Raise BrokenStateError if the board does not have the delay that most do not exceed."""
+        delays = sorted([-delay for delay in self._short] + self._long)
+        usual = delays[_most_of(len(delays)) - 1] if delays else 0.0
+        if self._made_for is not None and board.delay[0] != usual:
+            raise BrokenStateError(f"the usual delay is {usual:g}, not {board.delay[0]:g}")
+
+    def _add(self, delay: float) -> None:
+        """Keep the two heaps such that the usual delay stands at the top of the first."""
+        if self._short and delay < self.usual:
+            heappush(self._short, -delay)
+        else:
+            heappush(self._long, delay)
+        most = _most_of(len(self._short) + len(self._long))
+        while len(self._short) < most:
+            heappush(self._short, -heappop(self._long))
+        while len(self._short) > most:
+            heappush(self._long, -heappop(self._short))
+
+    def _set(self, board: Board) -> None:
+        """Have the rules reckon with the usual delay; the steps of a plan are counted once."""
+        if self._made_for is None:
+            return
+        if self.usual > 0 and not self._has_steps:
+            board.steps[:] = steps_before(*self._made_for) + 1
+            self._has_steps = True
+        board.delay[0] = self.usual
+
+
+def _most_of(n: int) -> int:
+    """How many of so many delays the usual one is no shorter than."""
+    return math.ceil(MOST * n)

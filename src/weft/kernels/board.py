@@ -66,6 +66,8 @@ class Board(NamedTuple):
     missing: IntArray  # inputs that are not yet on that processor's host
     attempt: IntArray  # the latest attempt, -1: none
     latest: FloatArray  # the watch: a start later than this is first shown to the policy
+    delay: FloatArray  # one number: so much later for each step
+    steps: FloatArray  # tasks that end one after another until it can start, and itself
     variance: FloatArray  # one number: so is what is off its estimate by more than this share
     allowance: FloatArray  # one number: what tasks may cost beyond their estimates
     gated: BoolArray  # tasks that the rules do not begin: whether they can be paid is asked first

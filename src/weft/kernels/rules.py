@@ -217,7 +217,8 @@ def dispatch(board: Board, p: int) -> int:
     task = board.queue[board.queue_at[p]]
     if board.missing[task] > 0 or board.gated[task]:
         return -1
-    if board.clock[0] > board.latest[task] and board.counts[GRACE] == 0:
+    late = board.latest[task] + board.delay[0] * board.steps[task]
+    if board.clock[0] > late and board.counts[GRACE] == 0:
         return int(task)
     board.counts[GRACE] = 0  # the start that a new plan was made for is not asked about again
     start(board, task, p)

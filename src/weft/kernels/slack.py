@@ -1,4 +1,4 @@
-"""Slack and spare time of a plan (Zhao, Sakellariou, section 2)."""
+"""Slack and spare time of a plan (Zhao, Sakellariou, section 2), and the steps before its tasks."""
 
 from __future__ import annotations
 
@@ -48,3 +48,24 @@ def spare_times(
             spare[task] = min(spare[task], makespan - finish[task])
             slack[task] = min(slack[task], makespan - finish[task])
     return slack, spare
+
+
+@compiled
+def count_steps(
+    in_time: IntArray, done: BoolArray, following: IntArray, out_ptr: IntArray, out_item: IntArray,
+    use_ptr: IntArray, use_task: IntArray,
+) -> FloatArray:  # fmt: skip
+    """How many tasks that are not done must end one after another before each can start."""
+    steps = np.zeros(len(done))
+    for k in range(len(in_time)):
+        task = in_time[k]
+        if done[task]:
+            continue
+        after = steps[task] + 1.0
+        if following[task] >= 0:
+            steps[following[task]] = max(steps[following[task]], after)
+        for o in range(out_ptr[task], out_ptr[task + 1]):
+            item = out_item[o]
+            for u in range(use_ptr[item], use_ptr[item + 1]):
+                steps[use_task[u]] = max(steps[use_task[u]], after)
+    return steps
