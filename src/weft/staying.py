@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray
+from weft.arrays import BoolArray, FloatArray, IntArray, csr
+from weft.kernels.staying import choose_equals
 from weft.model import Schedule, Situation
 
 ROUNDING = 1e-9  # of the makespan: tasks that overlap by less do not
@@ -21,35 +22,32 @@ def staying(candidate: Schedule, current: Schedule, situation: Situation) -> Sch
     waiting[situation.attempts.task] = False
     if situation.given_up is not None:
         waiting &= ~situation.given_up
-    equal = _equals(situation, waiting)
-    free, chosen = _free_from(situation), candidate.processor.copy()
-    slop = ROUNDING * max(1.0, candidate.makespan)
-    for task in candidate.in_time[waiting[candidate.in_time]].tolist():
-        p, before, start = int(chosen[task]), int(current.processor[task]), candidate.start[task]
-        idle = [q for q in equal.get(p, [p]) if free[q] <= start + slop]
-        if not idle:  # it moves what runs, or its times are of another situation
-            return candidate
-        if before in idle:
-            p = before
-        elif p not in idle:
-            p = idle[0]
-        chosen[task], free[p] = p, candidate.finish[task]
+    chosen, in_time = candidate.processor.copy(), candidate.in_time
+    group = _groups(situation, waiting)
+    first, members = csr(group, np.arange(len(group), dtype=np.int32), len(group))
+    stays = choose_equals(
+        in_time[waiting[in_time]], candidate.start, candidate.finish, current.processor, chosen,
+        _free_from(situation), group, first, members, ROUNDING * max(1.0, candidate.makespan),
+    )  # fmt: skip
+    if not stays:  # it moves what runs, or its times are of another situation
+        return candidate
     if bool((chosen == candidate.processor).all()):
         return candidate
     return replace(candidate, processor=chosen)
 
 
-def _equals(situation: Situation, waiting: BoolArray) -> dict[int, list[int]]:
-    """For each processor that has equals on its host, all of them.
+def _groups(situation: Situation, waiting: BoolArray) -> IntArray:
+    """A number for each processor, the same for those that are equal and on one host.
 
     Where the time from first to last use is paid for, it matters who is used.
     """
     pf, cost = situation.platform, situation.cost[waiting]
-    alike: dict[tuple[object, ...], list[int]] = {}
+    group: IntArray = np.arange(pf.n_processors, dtype=np.int32)
+    alike: dict[tuple[object, ...], int] = {}
     for p in np.flatnonzero(situation.usable() & (pf.billing * pf.price == 0)).tolist():
         key = (int(pf.host[p]), float(pf.leaves[p]), float(pf.price[p]), cost[:, p].tobytes())
-        alike.setdefault(key, []).append(p)
-    return {p: group for group in alike.values() if len(group) > 1 for p in group}
+        group[p] = alike.setdefault(key, p)
+    return group
 
 
 def _free_from(situation: Situation) -> FloatArray:

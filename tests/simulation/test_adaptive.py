@@ -7,6 +7,7 @@ import pytest
 
 from simulation.worlds import Case, random_case
 from twins.situations import random_situation
+from twins.staying import slow_staying
 from weft import registry
 from weft.errors import InputError
 from weft.executors.reality import Reality
@@ -122,6 +123,7 @@ def test_staying_is_as_good_and_moves_less() -> None:
         current, candidate = (registry.planner(p).plan(situation) for p in ("heft", "dls"))
         kept = staying(candidate, current, situation)
         check_schedule(kept, situation)
+        assert kept.processor.tolist() == slow_staying(candidate, current, situation)
         assert (kept.start == candidate.start).all()
         host = situation.platform.host
         assert (host[kept.processor] == host[candidate.processor]).all()
