@@ -66,6 +66,7 @@ class LocalExecutor:
         if calls is None:
             check_paths(workflow, anywhere)
         self.platform, self._usable = platform_of(processors, known)
+        self._machine = socket.gethostname()
         self._clock, self._n_items, self._known = clock, workflow.n_items, known is not None
         self._jobs = Jobs(workflow, dir, home, calls, timeout, anywhere, keep_scratch)
         self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -77,7 +78,7 @@ class LocalExecutor:
 
     def machine(self, processor: int) -> str:
         """The name of this machine: its processors are all alike."""
-        return socket.gethostname()
+        return self._machine
 
     def perform(self, command: Command) -> None:
         """Begin to do what the coordinator asks for."""

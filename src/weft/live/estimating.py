@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.arrays import BoolArray
+from weft.arrays import BoolArray, FloatArray
 from weft.errors import WeftError
 from weft.history.lessons import differ_much
 from weft.history.origins import Origin, categories_of, commands_of
@@ -46,6 +46,8 @@ class Estimating:
         self.history, self.learner = history, learner
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
+        self._sizes = np.full(workflow.n_tasks, math.nan)  # of inputs, as last asked for
+        self._resized: set[int] = set()  # items that are measured since
         self._estimates: Estimates | None = None
         self._measured: BoolArray | None = None  # the tasks that have a history
         self.fresh = False  # whether nobody has asked what is known since that was looked up
@@ -111,7 +113,7 @@ class Estimating:
         """The same of processors of machines with these names."""
         sizes = None
         if self.bytes:
-            sizes = np.array([self._input_bytes(task) for task in range(self.workflow.n_tasks)])
+            sizes = self.sizes().copy()
         return predict(
             self.workflow, platform, names, self.categories, self.history, sizes, self.commands
         )
@@ -195,7 +197,7 @@ class Estimating:
             name = None if wf.item_names is None else wf.item_names[item]
             with suppress(OSError, ValueError):
                 if name is not None:
-                    self.bytes[item] = float((directory / name).stat().st_size)
+                    self._note_bytes(item, float((directory / name).stat().st_size))
 
     def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
         wf, sizes = self.workflow, detail.get("sizes")
@@ -205,7 +207,21 @@ class Estimating:
             name = wf.item_names[item] if wf.item_names is not None else None
             size = sizes.get(name, sizes.get(str(item), sizes.get(item)))
             if isinstance(size, int | float):
-                self.bytes[item] = float(size)
+                self._note_bytes(item, float(size))
+
+    def _note_bytes(self, item: int, size: float) -> None:
+        self.bytes[item] = size
+        self._resized.add(item)
+
+    def sizes(self) -> FloatArray:
+        """The bytes that every task reads; of those whose inputs were measured since, anew."""
+        wf, readers = self.workflow, set[int]()
+        for item in self._resized:
+            readers.update(wf.use_task[wf.use_ptr[item] : wf.use_ptr[item + 1]].tolist())
+        for task in readers:
+            self._sizes[task] = self._input_bytes(task)
+        self._resized.clear()
+        return self._sizes
 
     def _input_bytes(self, task: int) -> float:
         """The bytes that a task reads, if all are known."""
