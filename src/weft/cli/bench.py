@@ -20,6 +20,7 @@ app.command()(bench_budget.budget)
 app.command()(bench_real.dask)
 app.command()(bench_real.joins)
 app.command()(bench_real.overhead)
+app.command()(bench_real.events)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

@@ -1,4 +1,4 @@
-"""`weft bench dask`, `joins` and `overhead`: real runs, side by side with other ways to run."""
+"""`weft bench dask`, `joins`, `overhead`, `events`: real runs, beside other ways to run."""
 
 from __future__ import annotations
 
@@ -184,3 +184,43 @@ def overhead(
             for o in found
         ],
     )  # fmt: skip
+
+
+def events(
+    tasks: Annotated[
+        str, typer.Option(help="How many short commands a run has: one number, or several.")
+    ] = "1000,2000,4000",
+    turns: Annotated[int, typer.Option(min=1, help="Runs with each strategy.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """CPU time of planned runs beside runs without a plan, and of their reports, as runs grow.
+
+    Every command makes a file; all runs have a history. Example: `weft bench events --turns 1`
+    """
+    from weft.cli.report_data import report_of
+    from weft.experiments import per_event
+    from weft.journal.places import RunHome
+
+    sizes = [_number(word) for word in tasks.split(",")]
+    with progress_bar("runs", not as_json) as progress:
+        found = per_event.compare(sizes, turns, lambda home: report_of(RunHome(home)), progress)
+    if as_json:
+        print(json.dumps([{**asdict(c), "verdict": c.verdict} for c in found], indent=1))
+        return
+    print("CPU time per task, the medians of all turns; ratios are to `fifo`, turn by turn")
+    table(
+        ["tasks", "strategy", "weft's own", "commands'", "ratio", "with commands'", "new plans",
+         "report", "verdict"],
+        [
+            [f"{c.tasks:,}", c.strategy, f"{c.own:.2f} ms", f"{c.commands:.2f} ms",
+             f"{c.ratio:.2f}", f"{c.ratio_in_all:.2f}", c.considered, f"{c.report:.2f} s",
+             c.verdict]
+            for c in found
+        ],
+    )  # fmt: skip
+
+
+def _number(word: str) -> int:
+    if not word.strip().isdecimal() or int(word) < 1:
+        raise InputError(f"{word.strip()!r} is no number of tasks", place="tasks")
+    return int(word)
