@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray
-from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
+from weft.kernels.trials import (
+    Workspace,
+    clear,
+    fill_after,
+    go_back,
+    keep,
+    place_one,
+    place_rest,
+)
 from weft.native import compiled
 
 HELPS = 1e-12  # of the makespan: less is no help
@@ -14,7 +22,7 @@ HELPS = 1e-12  # of the makespan: less is no help
 
 @compiled
 def descend(
-    problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float,
+    problem: Problem, order: IntArray, pinned: IntArray, work: Workspace, shortest: float,
     money: FloatArray, rate: float, spare: float, latest: float, sweeps: int,
 ) -> tuple[IntArray, int]:  # fmt: skip
     """The assignment that no single change betters, by makespan + rate x money; and the sweeps.
@@ -24,39 +32,34 @@ def descend(
     """
     processors = problem.n_processors
     on = pinned.copy()
-    best = latest_finish(problem, order, on, nobody, shortest)
+    clear(problem, work)
+    best = place_rest(problem, order, 0, on, shortest, work, 0.0, 0.0, np.inf)
     count = 0
     changed = True
     while changed and count < sweeps:
         changed = False
         count += 1
+        clear(problem, work)
+        fill_after(problem, order, on, work)
+        so_far = 0.0  # when all tasks before this one are done
         for k in range(len(order)):
             task = order[k]
             row = task * processors
+            keep(problem, work)
             for p in range(processors):
                 here = on[task]
                 extra = money[row + p] - money[row + here]
                 if p == here or extra > spare or rate * extra >= best:
                     continue
                 on[task] = p
-                ends = latest_finish(problem, order, on, nobody, shortest)
-                helps = ends + rate * extra < best * (1 - HELPS)
-                if helps and (ends <= latest or ends < best):
+                dearer, limit = rate * extra, best * (1 - HELPS)
+                ends = place_rest(problem, order, k, on, shortest, work, so_far, dearer, limit)
+                go_back(problem, work)
+                if ends + dearer < limit and (ends <= latest or ends < best):
                     best = ends
                     spare -= extra
                     changed = True
                 else:
                     on[task] = here
+            so_far = max(so_far, place_one(problem, task, on[task], shortest, work))
     return on, count
-
-
-def latest_finish(
-    problem: Problem, order: IntArray, on: IntArray, nobody: FloatArray, shortest: float
-) -> float:
-    """When all of the order is done."""
-    where, _, finish = place_in_order(problem, order, on, nobody, shortest)
-    latest = 0.0
-    for k in range(len(order)):
-        ends = finish[order[k]] if where[order[k]] >= 0 else np.inf  # it fits nowhere
-        latest = max(latest, ends)
-    return latest

@@ -11,8 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
-from weft.kernels.descent import latest_finish
 from weft.kernels.problem import Problem
+from weft.kernels.trials import (
+    Workspace,
+    clear,
+    fill_after,
+    go_back,
+    keep,
+    place_one,
+    place_rest,
+)
 from weft.native import compiled
 
 SHORTER = 1e-12  # of the makespan: what is shorter by less is rounding
@@ -62,7 +70,7 @@ def gain_in_order(
 @compiled
 def gain_what_shortens(
     problem: Problem, order: IntArray, pairs: IntArray, money: FloatArray, on: IntArray,
-    nobody: FloatArray, shortest: float, total: float, limit: float, makespan: float,
+    work: Workspace, shortest: float, total: float, limit: float, makespan: float,
     settled: float,
 ) -> tuple[IntArray, int]:  # fmt: skip
     """GAIN2 with care: what does not shorten the makespan, as it is by then, is undone.
@@ -70,19 +78,30 @@ def gain_what_shortens(
     What is settled ends when it does, whatever is reassigned.
     """
     moves, count = np.empty(len(pairs), dtype=np.int32), 0
+    place = np.zeros(problem.n_tasks, dtype=np.int32)
+    for k in range(len(order)):
+        place[order[k]] = k
+    fill_after(problem, order, on, work)
     for k in range(len(pairs)):
         task, p = pairs[k] // problem.n_processors, pairs[k] % problem.n_processors
         here = on[task]
         extra = money[pairs[k]] - money[task * problem.n_processors + here]
         if total + extra > limit:
             continue
+        so_far = 0.0
+        clear(problem, work)
+        for j in range(place[task]):
+            ends = place_one(problem, order[j], on[order[j]], shortest, work)
+            so_far = max(so_far, ends)
         on[task] = p
-        ends = max(settled, latest_finish(problem, order, on, nobody, shortest))
-        if ends < makespan * (1 - SHORTER):
-            makespan = ends
+        sooner = makespan * (1 - SHORTER)
+        ends = place_rest(problem, order, place[task], on, shortest, work, so_far, 0.0, sooner)
+        if max(settled, ends) < sooner:
+            makespan = max(settled, ends)
             total += extra
             moves[count] = pairs[k]
             count += 1
+            fill_after(problem, order, on, work)
         else:
             on[task] = here
     return moves, count
@@ -240,32 +259,45 @@ def climb(tree: IntArray, leaf: int, weight: FloatArray) -> None:
 
 @compiled
 def makespans_after(
-    problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float
-) -> FloatArray:
-    """LOSS2 and GAIN2: when all is done if one task is elsewhere, for every task and processor."""
+    problem: Problem, order: IntArray, pinned: IntArray, work: Workspace, shortest: float,
+    limit: float,
+) -> FloatArray:  # fmt: skip
+    """LOSS2 and GAIN2: when all is done if one task is elsewhere, for every task and processor.
+
+    What is not done before the limit is never done.
+    """
     processors = problem.n_processors
     result = np.full(problem.n_tasks * processors, np.inf)
+    clear(problem, work)
+    fill_after(problem, order, pinned, work)
+    so_far = 0.0
     for k in range(len(order)):
         task = order[k]
         here = pinned[task]
+        keep(problem, work)
         for p in range(processors):
             if p == here:
                 continue
             pinned[task] = p
-            result[task * processors + p] = latest_finish(problem, order, pinned, nobody, shortest)
+            result[task * processors + p] = place_rest(
+                problem, order, k, pinned, shortest, work, so_far, 0.0, limit
+            )
+            go_back(problem, work)
         pinned[task] = here
+        so_far = max(so_far, place_one(problem, task, here, shortest, work))
     return result
 
 
 @compiled
 def makespans_along(
-    problem: Problem, order: IntArray, pinned: IntArray, nobody: FloatArray, shortest: float,
+    problem: Problem, order: IntArray, pinned: IntArray, work: Workspace, shortest: float,
     moves: IntArray,
 ) -> FloatArray:  # fmt: skip
     """When all is done after each number of moves, from none to all."""
     result = np.empty(len(moves) + 1)
-    result[0] = latest_finish(problem, order, pinned, nobody, shortest)
-    for k in range(len(moves)):
-        pinned[moves[k] // problem.n_processors] = moves[k] % problem.n_processors
-        result[k + 1] = latest_finish(problem, order, pinned, nobody, shortest)
+    for k in range(len(moves) + 1):
+        if k > 0:
+            pinned[moves[k - 1] // problem.n_processors] = moves[k - 1] % problem.n_processors
+        clear(problem, work)
+        result[k] = place_rest(problem, order, 0, pinned, shortest, work, 0.0, 0.0, np.inf)
     return result

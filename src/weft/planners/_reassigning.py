@@ -16,12 +16,12 @@ from weft.kernels.reassignment import (
     makespans_after,
     makespans_along,
 )
+from weft.kernels.trials import Workspace, workspace_for
 from weft.model import Freedom, Schedule, Situation, affordable, forecast
 from weft.model.money import ROUNDING
 from weft.planning import Placement, planning_of
 
 SAME_COST = 1e-12  # of what a task costs: less is rounding, as where prices go by speed
-_NOBODY: FloatArray = np.empty(0)
 
 
 class Table:
@@ -158,7 +158,9 @@ class Table:
     def _makespans_after(self, on: IntArray) -> FloatArray:
         if not self.may_restart:
             problem = self.planning.problem
-            ends = makespans_after(problem, self.order, on.copy(), _NOBODY, self.shortest)
+            ends = makespans_after(
+                problem, self.order, on.copy(), self.workspace, self.shortest, np.inf
+            )
             latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest
         result, changed = np.full(len(self.money), np.inf), on.copy()
@@ -173,7 +175,7 @@ class Table:
         """When all is done after each number of moves, from none to all."""
         if not self.may_restart:
             ends = makespans_along(
-                self.planning.problem, self.order, on.copy(), _NOBODY, self.shortest, moves,
+                self.planning.problem, self.order, on.copy(), self.workspace, self.shortest, moves,
             )  # fmt: skip
             latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest
@@ -190,7 +192,7 @@ class Table:
         """The pairs that shorten the makespan when their turn comes, and are affordable then."""
         if not self.may_restart:
             moves, count = gain_what_shortens(
-                self.planning.problem, self.order, pairs, self.money, on.copy(), _NOBODY,
+                self.planning.problem, self.order, pairs, self.money, on.copy(), self.workspace,
                 self.shortest, total, limit, makespan, self.ends_anyhow,
             )  # fmt: skip
             return moves[:count].astype(np.int32)
@@ -229,6 +231,11 @@ class Table:
         return float(problem.ready_at[~problem.movable].max(initial=0.0))
 
     @cached_property
+    def workspace(self) -> Workspace:
+        """Where the kernels try assignments."""
+        return workspace_for(self.planning.problem)
+
+    @cached_property
     def shortest(self) -> float:
         """The shortest time that any task takes anywhere."""
         return float(self.planning.problem.cost.min(initial=np.inf))
@@ -243,8 +250,8 @@ class Table:
     ) -> tuple[IntArray, int]:
         """Where a descent from an assignment leads, and its sweeps; money counts `rate` seconds."""
         found, count = descend(
-            self.planning.problem, self.order, on, _NOBODY, self.shortest, self.money, rate, spare,
-            latest, sweeps,
+            self.planning.problem, self.order, on, self.workspace, self.shortest, self.money, rate,
+            spare, latest, sweeps,
         )  # fmt: skip
         return found, count
 
