@@ -47,3 +47,11 @@ def csr(rows: IntArray, columns: IntArray, n_rows: int) -> tuple[IntArray, IntAr
 def row_of_each(pointers: IntArray) -> IntArray:
     """For every entry of a CSR structure, the row it belongs to."""
     return np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))
+
+
+def row_means(matrix: FloatArray) -> FloatArray:
+    """The mean of every row."""
+    # A sum along short rows is slow; a product with ones is fast, but takes all cores for that.
+    total: FloatArray = np.einsum("ij->i", matrix)
+    total /= matrix.shape[1]
+    return total

@@ -9,6 +9,7 @@ from typing import Any
 from weft import registry
 from weft.errors import InputError, TooLateError, in_seconds, rounded_up
 from weft.model import Schedule, Situation
+from weft.planners.heft import Heft  # loaded ahead: a first plan takes no longer than the next
 from weft.projection import ends_earlier
 from weft.quantities import amount, duration
 
@@ -29,7 +30,7 @@ def plan_within(
     situation: Situation, planner: str | None, budget: float | None, deadline: float | None
 ) -> Schedule:
     """The plan of a planner, or of the one that answers the question, if it keeps the limits."""
-    default = "heft" if deadline is None else "cheapest-in-time"
+    default = Heft.name if deadline is None else "cheapest-in-time"
     default = default if budget is None else "best-affordable"
     chosen: Any = registry.planner(default if planner is None else planner)
     if deadline is not None and hasattr(chosen, "deadline"):

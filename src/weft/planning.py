@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, sealed
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_means, sealed
 from weft.errors import PlanningError
 from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
-from weft.model import Freedom, Reuse, Schedule, Situation
+from weft.model import Estimates, Freedom, Reuse, Schedule, Situation
 from weft.spec import spec_of
 
 Placement = tuple[IntArray, FloatArray, FloatArray]
@@ -72,7 +72,7 @@ class Planning:
     def _free_from(self) -> FloatArray:
         """A processor is free from now, or from the expected end of what it runs."""
         situation, attempts = self.situation, self.situation.attempts
-        free = np.full(situation.platform.n_processors, situation.now)
+        free = np.full(situation.platform.n_processors, situation.now, dtype=np.float64)
         if len(attempts.task):
             running = np.isnan(attempts.finish)
             np.maximum.at(free, attempts.processor[running], situation.expected_finish()[running])
@@ -128,9 +128,21 @@ class Planning:
     @cached_property
     def mean_cost(self) -> FloatArray:
         """The mean cost of each task."""
-        # a product with ones, since a sum along short rows is slow
-        total: FloatArray = self.cost @ np.ones(self.problem.n_processors)
-        return total / self.problem.n_processors
+        return self._estimates.mean if self._estimates is not None else row_means(self.cost)
+
+    @cached_property
+    def _least(self) -> float:
+        """The smallest cost of all."""
+        if self._estimates is not None:
+            return self._estimates.least
+        return float(self.problem.cost.min(initial=np.inf))
+
+    @property
+    def _estimates(self) -> Estimates | None:
+        """The estimates, if they are what all processors take now: they know their own means."""
+        situation = self.situation
+        as_they_are = self._all_usable and situation.cost is situation.estimates.cost
+        return situation.estimates if as_they_are else None
 
     @cached_property
     def mean_link(self) -> tuple[float, float]:
@@ -168,7 +180,7 @@ class Planning:
 
         The processors may be free at other times than the situation says.
         """
-        shortest = float(self.problem.cost.min(initial=np.inf)) if insertion else np.inf
+        shortest = self._least if insertion else np.inf
         pins = _NO_PINS if pinned is None else pinned
         extra = _NO_BIAS if bias is None else bias
         problem = self.problem

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
-from weft.arrays import FloatArray, frozen, sealed
+from weft.arrays import FloatArray, frozen, row_means, sealed
 from weft.errors import InputError
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
@@ -23,6 +25,16 @@ class Estimates:
     def __post_init__(self) -> None:
         object.__setattr__(self, "cost", frozen(self.cost, np.float64))
 
+    @cached_property
+    def mean(self) -> FloatArray:
+        """The mean cost of each task."""
+        return sealed(row_means(self.cost))
+
+    @cached_property
+    def least(self) -> float:
+        """The smallest cost of all."""
+        return float(self.cost.min(initial=np.inf))
+
     @staticmethod
     def declared(
         workflow: Workflow, platform: Platform, otherwise: FloatArray | None = None
@@ -32,6 +44,9 @@ class Estimates:
         Where no task has a cost, all count alike: a second at speed 1. `otherwise` has the costs of
         tasks that declare none, if they are known.
         """
+        global _latest
+        if otherwise is None and _latest[:2] == (workflow, platform):
+            return cast(Estimates, _latest[2])
         cost = _declared(workflow, platform)
         if otherwise is not None:
             silent = workflow.silent
@@ -43,7 +58,13 @@ class Estimates:
                 f"{platform.processor_names[processor]!r}; give it one, or one number for all",
                 place=f"tasks.{workflow.task_names[task]}.cost",
             )
-        return Estimates(sealed(cost))
+        estimates = Estimates(sealed(cost))
+        if otherwise is None:
+            _latest = (workflow, platform, estimates)
+        return estimates
+
+
+_latest: tuple[Any, ...] = ()  # whoever plans in a loop asks for the same again
 
 
 def _declared(workflow: Workflow, platform: Platform) -> FloatArray:
