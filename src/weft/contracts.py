@@ -175,6 +175,10 @@ class Machines(Executor, Protocol):
         """
         ...
 
+    def foresee(self, commands: Sequence[Command]) -> None:
+        """These will be asked for as soon as their reasons are on disk: get ready, unseen."""
+        ...
+
     def flush(self) -> None:
         """What was asked for is on its way when this returns; else it is before the next event."""
         ...

@@ -86,6 +86,10 @@ class Watched:
     def alone(self) -> float:
         return float(getattr(self.executor, "alone", 0.0))
 
+    def foresee(self, commands: Sequence[Command]) -> None:
+        if self.real:
+            self.executor.foresee(commands)
+
     def flush(self) -> None:
         if self.real:
             self.executor.flush()

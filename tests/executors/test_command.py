@@ -432,20 +432,16 @@ def test_a_stop_after_the_end_does_nothing(job: CommandJob) -> None:
     stop.ask()
 
 
-def test_started_hears_the_process(job: CommandJob) -> None:
-    heard: list[int] = []
-    outcome = run_command(replace(job, command="echo $$"), heard.append)
-    assert outcome.problem is None
-    assert Path(job.log + ".out").read_text() == f"{heard[0]}\n"
-
-
-def test_nothing_runs_on_if_nobody_wants_to_know(job: CommandJob, life: int) -> None:
-    def refuse(pid: int) -> None:
+def test_nothing_runs_on_if_nobody_waits_for_it(
+    job: CommandJob, life: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bool:
         assert wait_readable((life,), LIMIT)
-        raise KeyError(pid)
+        raise KeyError
 
+    monkeypatch.setattr("weft.executors.command.wait_exit", refuse)
     with pytest.raises(KeyError):
-        run_command(replace(job, command="exec 3>life; echo >&3; sleep 1000"), refuse)
+        run_command(replace(job, command="exec 3>life; echo >&3; sleep 1000"))
     assert ended(life)
 
 

@@ -10,12 +10,13 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
 from weft.executors.desk import Desk
+from weft.executors.gate import WAIT, Gate
 from weft.executors.logs import opened_logs, tail_of
 from weft.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from weft.executors.progress import VARIABLE
@@ -75,16 +76,17 @@ class CommandOutcome:
 
 def run_command(
     job: CommandJob,
-    started: Callable[[int], None] | None = None,
     stop: Stop | None = None,
     environment: Mapping[bytes, bytes] | None = None,
     desk: Desk | None = None,
+    gate: Gate | None = None,
 ) -> CommandOutcome:
     """Run a command to its end; whatever happens is told by the outcome.
 
-    `started` hears the process's id, which is its group's too. The outputs of an attempt that is
-    asked to stop are not published. The environment is this process's if none is given. At a desk
-    the scratch directory is the desk's, and only logs that hold something are kept.
+    The outputs of an attempt that is asked to stop are not published. The environment is this
+    process's if none is given. At a desk the scratch directory is the desk's, and only logs that
+    hold something are kept. At a gate the shell waits, and the time of the command begins when it
+    is open.
     """
     stop = stop or Stop()
     scratch = Scratch(job.scratch, job.dir, job.anywhere)
@@ -94,7 +96,7 @@ def run_command(
         if desk is None or not desk.take():
             scratch.make()
         scratch.fill(job.inputs, job.outputs, job.text, job.ignores)
-        _execute(job, ran, started, stop, environment, desk)
+        _execute(job, ran, stop, environment, desk, gate)
         problem = _problem(job, ran, stop)
         if problem is None:
             sizes = _publish(job, ran, scratch, desk)
@@ -125,43 +127,45 @@ class _Ran:
 def _execute(
     job: CommandJob,
     ran: _Ran,
-    started: Callable[[int], None] | None,
     stop: Stop,
     environment: Mapping[bytes, bytes] | None,
     desk: Desk | None,
+    gate: Gate | None,
 ) -> None:
     given = own_environment() if environment is None else environment
     variables = {**given, **marks(job.dir, job.home, job.task, job.attempt)}
     variables[VARIABLE.encode()] = os.fsencode(job.progress)
     ran.begin = time.perf_counter()
     if desk is not None:
-        process = _begin(job, variables, desk.streams())
+        process = _begin(job, variables, desk.streams(), gate)
     else:
         with opened_logs(job.log) as (out, err):
-            process = _begin(job, variables, (subprocess.DEVNULL, out, err))
+            process = _begin(job, variables, (subprocess.DEVNULL, out, err), gate)
     in_time = False
     try:
         with stop.over(process.pid):
             try:
-                if started is not None:
-                    started(process.pid)
                 in_time = wait_exit(process, job.timeout)
             finally:
                 # also when the shell has exited: whoever of its group lingers could still write
                 end_group(process, 0.0 if in_time else GRACE)
     finally:
         ran.code = process.wait()
-        ran.seconds = time.perf_counter() - ran.begin
+        begin = ran.begin if gate is None else max(ran.begin, gate.opened or ran.begin)
+        ran.seconds = time.perf_counter() - begin
         ran.timed_out = not in_time
 
 
 def _begin(
-    job: CommandJob, variables: Mapping[bytes, bytes], streams: tuple[int, int, int]
+    job: CommandJob,
+    variables: Mapping[bytes, bytes],
+    streams: tuple[int, int, int],
+    gate: Gate | None,
 ) -> subprocess.Popen[bytes]:
     stdin, stdout, stderr = streams
     return subprocess.Popen(
-        _arguments(job),
-        stdin=stdin,
+        _arguments(job, "" if gate is None else WAIT),
+        stdin=stdin if gate is None else gate.stdin,
         stdout=stdout,
         stderr=stderr,
         cwd=job.scratch,
@@ -191,12 +195,12 @@ def find_shell(shell: str, data: str) -> list[str]:
     return [found, *words[1:]]
 
 
-def _arguments(job: CommandJob) -> list[str]:
+def _arguments(job: CommandJob, first: str) -> list[str]:
     if job.shell:
         words = find_shell(job.shell, job.dir)
-        return ["/bin/sh", "-c", _NO_TERMINAL + 'exec "$@"', "sh", *words, job.command]
+        return ["/bin/sh", "-c", first + _NO_TERMINAL + 'exec "$@"', "sh", *words, job.command]
     program, strict = usual_shell()
-    return [program, "-c", strict + _NO_TERMINAL + job.command]
+    return [program, "-c", first + strict + _NO_TERMINAL + job.command]
 
 
 def unlisted(job: CommandJob) -> list[str]:

@@ -204,6 +204,9 @@ class DaskExecutor:
             self._waited = True
         return event
 
+    def foresee(self, commands: Sequence[Command]) -> None:
+        """There is nothing to get ready."""
+
     def flush(self) -> None:
         """Send what was asked for, in few messages."""
         self._given.flush()

@@ -12,6 +12,7 @@ from typing import Any
 from weft.executors.command import CommandJob, explain, own_environment, run_command, unlisted
 from weft.executors.desk import Desk
 from weft.executors.functions import FunctionJob, FunctionOutcome, FunctionWorker
+from weft.executors.gate import Gate
 from weft.executors.logs import LOG_ENDS, keep_logs, tail_of
 from weft.executors.processes import OF_RUN, Stop
 from weft.executors.progress import ENDING, VARIABLE, forget_progress
@@ -72,16 +73,36 @@ class Jobs:
         """Where the attempts of a processor run."""
         return Desk(self._desk(processor), self._done)
 
-    def run(self, attempt: int, task: int, desk: Desk, worker: FunctionWorker, stop: Stop) -> News:
-        """Run an attempt to its end."""
+    def may_wait(self, task: int) -> bool:
+        """Whether its shell may be up before it is asked for, as far as anybody can tell.
+
+        Not where that takes up its time, or lets a script of the user's run.
+        """
+        if self._calls is not None or b"BASH_ENV" in self._environment:
+            return False
+        is_done = self.name(task) in self._before
+        return not is_done and self._timeout is None and self._workflow.spec(task).timeout is None
+
+    def run(
+        self,
+        attempt: int,
+        task: int,
+        desk: Desk,
+        worker: FunctionWorker,
+        stop: Stop,
+        gate: Gate | None = None,
+    ) -> News:
+        """Run an attempt to its end; a command only once its gate is open, if it has one."""
         try:
             if self._calls is None:
-                return self._run_command(attempt, task, desk, stop)
+                return self._run_command(attempt, task, desk, stop, gate)
             return self._run_call(attempt, task, desk, worker, stop)
         finally:
             forget_progress(desk.path + ENDING)
 
-    def _run_command(self, attempt: int, task: int, desk: Desk, stop: Stop) -> News:
+    def _run_command(
+        self, attempt: int, task: int, desk: Desk, stop: Stop, gate: Gate | None
+    ) -> News:
         spec = self._workflow.spec(task)
         job = CommandJob(
             task=self.name(task),
@@ -100,7 +121,7 @@ class Jobs:
             shell=spec.shell or "",
             ignores=spec.ignores,
         )
-        outcome = run_command(job, None, stop, self._environment, desk)
+        outcome = run_command(job, stop, self._environment, desk, gate)
         if outcome.problem is None:
             return _finished(outcome.seconds, outcome.sizes)
         if self._keep_scratch:

@@ -14,6 +14,7 @@ from typing import Any
 from weft.errors import InputError
 from weft.executors.alarm import Alarm
 from weft.executors.departures import Departures
+from weft.executors.gate import Gate
 from weft.executors.jobs import Jobs, News
 from weft.executors.local_watch import LocalWatch, Opened
 from weft.executors.paths import check_paths
@@ -38,7 +39,7 @@ from weft.model.workflow import Workflow
 
 _LOOK = 0.5  # a signal that comes just before a wait is seen only after it, so none is for ever
 _MOST = 4096  # processors
-_Order = tuple[int, int, Stop]  # attempt, task, and how it is ended
+_Order = tuple[int, int, Stop, Gate | None]  # attempt, task, how it is ended, what holds it back
 
 
 class LocalExecutor:
@@ -71,6 +72,7 @@ class LocalExecutor:
         self._jobs = Jobs(workflow, dir, home, calls, timeout, anywhere, keep_scratch)
         self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._open: dict[int, Opened] = {}
+        self._foreseen: dict[int, tuple[Stop, Gate]] = {}  # by attempt
         self._moving: set[int] = set()
         self._lanes: dict[int, tuple[threading.Thread, queue.SimpleQueue[_Order | None]]] = {}
         self._departures, self._alarm = Departures(clock, self.post), Alarm(clock)
@@ -84,12 +86,7 @@ class LocalExecutor:
         """Begin to do what the coordinator asks for."""
         match command:
             case StartTask():
-                stop = Stop()
-                self._open[command.attempt] = Opened(command.processor, stop, time.monotonic())
-                if (news := self._jobs.done_before(command.task)) is not None:
-                    self._heard.put(_event(command.attempt, news, 0.0))
-                    return
-                self._lane(command.processor).put((command.attempt, command.task, stop))
+                self._start(command)
             case CancelTask():
                 if command.attempt in self._open:
                     grace = HURRY if command.at_once else GRACE
@@ -101,6 +98,24 @@ class LocalExecutor:
                 self._moving.discard(command.transfer)
             case WakeAt():
                 self._alarm.set(command.time)
+
+    def foresee(self, commands: Sequence[Command]) -> None:
+        """Have shells come up while it is put on disk why; none begins its command before."""
+        for command in commands:
+            if isinstance(command, StartTask) and self._jobs.may_wait(command.task):
+                stop, gate = self._foreseen[command.attempt] = Stop(), Gate()
+                order = command.attempt, command.task, stop, gate
+                self._lane(command.processor).put(order)
+
+    def _start(self, command: StartTask) -> None:
+        stop, gate = self._foreseen.pop(command.attempt, None) or (Stop(), None)
+        self._open[command.attempt] = Opened(command.processor, stop, time.monotonic())
+        if gate is not None:
+            gate.open()
+        elif (news := self._jobs.done_before(command.task)) is not None:
+            self._heard.put(_event(command.attempt, news, 0.0))
+        else:
+            self._lane(command.processor).put((command.attempt, command.task, stop, None))
 
     def flush(self) -> None:
         """All is under way as soon as it is asked for."""
@@ -172,8 +187,11 @@ class LocalExecutor:
     def close(self) -> None:
         """Stop what still runs, as if cancelled, and leave nothing behind."""
         self._departures.close()
-        for opened in self._open.values():
-            opened.stop.ask()
+        for stop in (
+            *(s for s, _ in self._foreseen.values()),
+            *(o.stop for o in self._open.values()),
+        ):
+            stop.ask()
         for _, orders in self._lanes.values():
             orders.put(None)
         for thread, _ in self._lanes.values():
@@ -183,6 +201,7 @@ class LocalExecutor:
             self._jobs.clear()
         self._lanes.clear()
         self._open.clear()
+        self._foreseen.clear()
         self._moving.clear()
 
     def _lane(self, processor: int) -> queue.SimpleQueue[_Order | None]:
@@ -201,14 +220,17 @@ class LocalExecutor:
         desk, worker = self._jobs.desk(processor), self._jobs.worker()
         try:
             while (order := orders.get()) is not None:
-                attempt, task, stop = order
-                if stop.asked:
-                    continue
+                attempt, task, stop, gate = order
                 try:
-                    news = self._jobs.run(attempt, task, desk, worker, stop)
+                    if stop.asked:
+                        continue
+                    news = self._jobs.run(attempt, task, desk, worker, stop, gate)
                 except Exception as error:  # a fault of weft; a run that hangs would hide it
                     reason = f"weft failed: {type(error).__name__}: {error}"
                     news = EventKind.TASK_FAILED, OWN_FAULT, {"reason": reason}
+                finally:
+                    if gate is not None:
+                        gate.close()
                 self._heard.put(_event(attempt, news, 0.0))
                 desk.tidy()  # while the coordinator thinks
         finally:

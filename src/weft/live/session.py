@@ -173,6 +173,7 @@ class Session:
 
     def _perform(self, commands: list[Command]) -> None:
         """Have it done at once: what is noted and shown of what was heard can wait."""
+        self.machines.foresee(commands)
         perform(self.progress, self.machines, commands)
         self.machines.flush()
 
