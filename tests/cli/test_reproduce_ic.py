@@ -31,9 +31,8 @@ def run_command(*arguments: str) -> tuple[int, str]:
 
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample that takes no time, and need not be compiled."""
+    """A sample that takes no time."""
     monkeypatch.setattr(ic, "SAMPLE", TINY)
-    monkeypatch.setattr(ic, "warm_up", lambda: None)
 
 
 def test_command_goes_on_and_writes_everything(tmp_path: Path) -> None:

@@ -137,7 +137,6 @@ def test_figures_of_a_dag() -> None:
 
 
 def test_nothing_is_planned_where_nothing_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    budget.warm_up()
     same = Ends(cheapest=(100.0, 50.0), start=(100.0, 50.0))
     monkeypatch.setattr(Instance, "ends", lambda self, start: same)
     columns = budget_plans.measured(Dag("fft"), ("LOSS1",))

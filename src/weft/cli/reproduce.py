@@ -122,8 +122,6 @@ def _selective(full: bool, out: Path, jobs: int | None, seed: int) -> None:
     processes = jobs or workers.cores()
     report_files.prepare(out)
     begun = time.perf_counter()
-    with progress_bar("compiling"):
-        selective.warm_up()  # before the processes part, so that they share it
     with progress_bar("simulating") as progress:
         outcomes = selective.run_all(selective.jobs(sizes, seed), processes, progress)
     measured = selective_tables.tables(outcomes)

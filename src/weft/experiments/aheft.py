@@ -121,7 +121,6 @@ def _few_models(kind: str, number: int) -> tuple[Model, ...]:
 
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
-    aheft_runs.warm_up()
     begun = time.process_time()
     unit = units(settings)[number]
     compared = aheft_runs.compare if unit.part == "main" else aheft_readings.compare

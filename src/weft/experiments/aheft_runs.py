@@ -7,7 +7,7 @@ from functools import cache
 from weft import registry, wiring
 from weft.contracts import Order, Planner, Policy
 from weft.executors.reality import Reality
-from weft.experiments.aheft_cases import APPLICATIONS, RANDOM, Dag, Instance, Model, machines, waves
+from weft.experiments.aheft_cases import APPLICATIONS, Dag, Instance, Model, machines, waves
 from weft.model import Run
 
 HEFT, AHEFT, MIN_MIN = "static", "aheft[learn=false]", "min-min"
@@ -77,10 +77,3 @@ def simulate(instance: Instance, model: Model, strategy: str, until: float) -> R
 @cache
 def _strategy(strategy: str) -> tuple[Policy | Order, Planner | None]:
     return registry.strategy(strategy)
-
-
-@cache
-def warm_up() -> None:
-    """Compile, or load, everything; once per process."""
-    dag = Dag(RANDOM, 20, 10.0, 1.0, 0.2, 0)
-    compare(dag, (Model(10, 400.0, 0.2),))

@@ -12,7 +12,7 @@ from weft.errors import InputError, WeftError
 from weft.experiments import aheft
 from weft.experiments import units as work
 from weft.experiments.aheft import Settings
-from weft.experiments.aheft_runs import Columns, warm_up
+from weft.experiments.aheft_runs import Columns
 from weft.experiments.checkpoint import Checkpoint
 
 Done = tuple[int, Columns, float]  # the number of a unit, its figures, processor seconds
@@ -34,7 +34,7 @@ def complete(
     count = len(aheft.units(settings))
     if on is None:
         do = partial(aheft.perform, settings)
-        work.complete(count, do, warm_up, checkpoint, processes, progress, AT_A_TIME)
+        work.complete(count, do, checkpoint, processes, progress, AT_A_TIME)
     elif todo := work.left_to_do(count, checkpoint):
         begun = time.perf_counter()
         try:

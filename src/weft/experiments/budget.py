@@ -104,7 +104,6 @@ def _runs(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
 
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
-    warm_up()
     begun = time.process_time()
     columns = measured(units(settings)[number])
     return columns, time.process_time() - begun
@@ -119,12 +118,6 @@ def measured(unit: Unit) -> Columns:
     return budget_runs.measured(unit.dag)
 
 
-def warm_up() -> None:
-    """Compile, or load, everything before a time is taken; once per process."""
-    budget_plans.warm_up()
-    budget_runs.warm_up()
-
-
 def complete(
     settings: Settings,
     checkpoint: Checkpoint,
@@ -133,4 +126,4 @@ def complete(
 ) -> None:
     """Do all units that are not done yet."""
     do = partial(perform, settings)
-    work.complete(len(units(settings)), do, warm_up, checkpoint, processes, progress)
+    work.complete(len(units(settings)), do, checkpoint, processes, progress)

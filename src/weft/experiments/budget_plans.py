@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -65,7 +64,6 @@ FAITHFUL = (*LOSSES, *FROM_HBMCT, *GAINS)
 
 def measured(dag: Dag, names: Sequence[str] = tuple(VARIANTS), ks: Sequence[float] = KS) -> Columns:
     """The plans of one DAG; nothing where there is nothing between the two ends."""
-    warm_up()
     instance = Instance(dag)
     columns: Columns = {"over": [0.0]}
     for start in STARTS:
@@ -112,13 +110,3 @@ def _plans(
         found[MOVED].append(float(moved))
         columns["over"][0] += not affordable(schedule.cost, budget)
     columns.update({f"{variant.name}|{metric}": values for metric, values in found.items()})
-
-
-@cache
-def warm_up() -> None:
-    """Compile, or load, everything before a time is taken; once per process."""
-    instance = Instance(Dag("fft"))
-    for variant in VARIANTS.values():
-        ends = instance.ends(variant.start)
-        for k in (0.1, 0.9):
-            registry.planner(variant.of(ends.budget(k))).plan(instance.situation())

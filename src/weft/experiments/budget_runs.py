@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import ClassVar, cast
 
 from weft import api, registry, wiring
@@ -100,7 +99,6 @@ class InEveryPlan:
 
 def measured(dag: Dag) -> Columns:
     """All ways to run one DAG in the same world, under the same budget."""
-    warm_up()
     instance = Instance(dag)
     ends = instance.ends("heft")
     if ends.degenerate:
@@ -148,12 +146,3 @@ def world(instance: Instance) -> Reality:
     scenario = Scenario(VARIABILITY, failures=FAILURES)
     planned = instance.starts["heft"].makespan
     return scenarios.with_scenario(drawn, pf, scenario, planned, instance.world, planned)
-
-
-@cache
-def warm_up() -> None:
-    """Compile, or load, everything; once per process."""
-    instance = Instance(Dag("fft"))
-    truth, budget = world(instance), instance.ends("heft").budget(MIDWAY)
-    for way in WAYS:
-        simulate(instance, way, budget, truth)

@@ -59,7 +59,7 @@ class Figures:
     cost: Mean
     considered: float  # per run
     replans: float
-    planning_milliseconds: float  # the median of the runs: the first ones may compile
+    planning_milliseconds: float  # the median of the runs: the first one imports
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,6 @@ def _sweeps(settings: Settings) -> Iterator[tuple[str, Graph, tuple[Point, ...]]
 
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
-    gtp_runs.warm_up()
     begun = time.process_time()
     columns = measured(units(settings)[number])
     return columns, time.process_time() - begun
@@ -146,4 +145,4 @@ def complete(
 ) -> None:
     """Do all units that are not done yet."""
     do = partial(perform, settings)
-    work.complete(len(units(settings)), do, gtp_runs.warm_up, checkpoint, processes, progress)
+    work.complete(len(units(settings)), do, checkpoint, processes, progress)

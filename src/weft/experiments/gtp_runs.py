@@ -9,7 +9,7 @@ import numpy as np
 from weft import registry, wiring
 from weft.contracts import Order, Planner, Policy
 from weft.executors.reality import Reality
-from weft.experiments.gtp_cases import Case, Graph, Instance
+from weft.experiments.gtp_cases import Case, Instance
 from weft.model import Run
 from weft.model.record import ENDS
 
@@ -91,10 +91,3 @@ def measure(instance: Instance, case: Case, specs: tuple[str, ...]) -> list[dict
 @cache
 def _strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
     return registry.strategy(spec)
-
-
-@cache
-def warm_up() -> None:
-    """Compile, or load, everything; once per process."""
-    specs = (*SPECS.values(), "spare[planner=gtp]")
-    measure(Instance(Graph(size=30)), Case(bound=0.5, rate=5.0, failures=1), specs)

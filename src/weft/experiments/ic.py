@@ -22,7 +22,6 @@ SAMPLE, FULL = ic_units.SAMPLE, ic_units.FULL
 
 def perform(settings: Settings, number: int) -> tuple[Columns, float]:
     """The figures of one unit, and the processor time they took."""
-    warm_up()
     begun = time.process_time()
     columns = measured(settings, units(settings)[number])
     return columns, time.process_time() - begun
@@ -43,12 +42,6 @@ def measured(settings: Settings, unit: Unit) -> Columns:
     return {**batched, **ic_plays.areas(unit.case, instance, settings.plays)}
 
 
-def warm_up() -> None:
-    """Compile, or load, everything; once per process."""
-    ic_plays.warm_up()
-    ic_volunteers.warm_up()
-
-
 def complete(
     settings: Settings,
     checkpoint: Checkpoint,
@@ -57,4 +50,4 @@ def complete(
 ) -> None:
     """Do all units that are not done yet."""
     do = partial(perform, settings)
-    work.complete(len(units(settings)), do, warm_up, checkpoint, processes, progress)
+    work.complete(len(units(settings)), do, checkpoint, processes, progress)

@@ -5,8 +5,6 @@ Hall, Rosenberg, Venkataramani, sections 4.2 and 4.3.
 
 from __future__ import annotations
 
-from functools import cache
-
 from weft.experiments.ic_cases import Case, Instance, instance_of
 from weft.ic import heuristic_order, heuristic_phases, order_phases, play, request_sizes
 
@@ -53,12 +51,3 @@ def every_size(cases: tuple[Case, ...], plays: int) -> Columns:
         found["optimal"] += one["optimal"]
         found["ahead"].append(one[ICO][0] - best)
     return found
-
-
-@cache
-def warm_up() -> None:
-    """Compile, or load, what plays the game; once per process."""
-    for case in (Case("wnm", 60), Case("sparse", 60)):
-        instance = instance_of(case)
-        areas(case, instance, 1)
-        phases(case, instance, 1, (4,))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -226,9 +225,3 @@ def _moments(rng: np.random.Generator, rate: float, until: float) -> list[float]
     times = np.cumsum(gaps)
     listed: list[float] = times[times < until].tolist()
     return listed
-
-
-@cache
-def warm_up() -> None:
-    """Compile, or load, what simulates; once per process."""
-    measured(Volunteers(W, 40, processors=5))

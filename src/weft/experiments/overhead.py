@@ -95,7 +95,7 @@ def _in_turns(
     bare: Callable[[int], None],
     ours: Callable[[int], None],
 ) -> Overhead:
-    """The best time of each, taken in turns; weft's first turn also loads and compiles."""
+    """The best time of each, taken in turns; weft's first turn also imports."""
     bare_seconds, seconds, cpu = [], [], []
     ours(-1)
     for turn in range(repeats):

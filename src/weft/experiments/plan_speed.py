@@ -1,4 +1,4 @@
-"""How fast the planners are: warm times, growth, memory, and a peer in the same run."""
+"""How fast the planners are: times, growth, memory, and a peer in the same run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PEER_LIMIT = 200  # tasks: beyond that the pure Python peer takes minutes
 
 @dataclass(frozen=True)
 class Timing:
-    """One planner on one instance: the best of several warm calls."""
+    """One planner on one instance: the best of several calls."""
 
     planner: str
     tasks: int
@@ -54,11 +54,10 @@ def midway(situation: Situation) -> Situation:
 
 
 def measure(planner: str, situation: Situation, seconds: float = 1.0) -> Timing:
-    """The best warm call within about the given time; the first call, which compiles, is free."""
+    """The best call within about the given time."""
     chosen = registry.planner(planner)
     if registry.within_budget(chosen) is chosen:
         situation = midway(situation)
-    warm(planner)
     best, spent, schedule = float("inf"), 0.0, None
     while schedule is None or (spent < seconds and spent + best < 4 * seconds):
         fresh = replace(situation)  # else what was worked out for it before is used again
@@ -76,11 +75,6 @@ def measure(planner: str, situation: Situation, seconds: float = 1.0) -> Timing:
         milliseconds=1000 * best,
         makespan=schedule.makespan,
     )
-
-
-def warm(planner: str) -> None:
-    """Compile the planner's kernels, whatever the size of what follows."""
-    registry.planner(planner).plan(midway(instance(20, 2)))
 
 
 def growth(
@@ -130,7 +124,6 @@ def large(tasks: int, processors: int, out_degree: int) -> Large:
 
 
 def _large_here(tasks: int, processors: int, out_degree: int) -> dict[str, Any]:
-    warm("heft")
     begun = time.perf_counter()
     situation = instance(tasks, processors, out_degree)
     generated = time.perf_counter()
@@ -174,7 +167,7 @@ def peer_installed() -> bool:
 
 
 def against_saga(tasks: int, processors: int, seed: int = 1) -> Peer:
-    """The same graph and machines (costs divided by speeds) through both, warm."""
+    """The same graph and machines (costs divided by speeds) through both."""
     from saga import Network, TaskGraph
     from saga.schedulers import HeftScheduler
 

@@ -15,7 +15,7 @@ from weft.executors.scenario import Scenario
 from weft.executors.scenarios import with_scenario
 from weft.executors.simulated import SimulatedExecutor
 from weft.experiments.goals import Goal
-from weft.experiments.plan_speed import instance, warm
+from weft.experiments.plan_speed import instance
 from weft.generators import generate
 from weft.model import Estimates, Freedom, Platform, Processor, Schedule, Situation
 from weft.policies.static import Static
@@ -59,13 +59,12 @@ class FixedPlan:
 
 def fixed_plan(tasks: int, processors: int, repeats: int = 5) -> FixedPlan:
     """The best of several simulations of one plan; QoI 20%."""
-    warm("heft")
     situation = instance(tasks, processors)
     wf, pf, estimates = situation.workflow, situation.platform, situation.estimates
     planner = Ready(registry.planner("heft").plan(situation))
     truth = draw(wf, pf, estimates, 0.2, seed=1)
     best = float("inf")
-    for _ in range(repeats + 1):  # the first one compiles
+    for _ in range(repeats):
         begun = time.perf_counter()
         wiring.simulate(wf, pf, estimates, Static(), planner, truth)
         best = min(best, time.perf_counter() - begun)
@@ -101,8 +100,8 @@ def selective(strategy: str, runs: int = 1000, tasks: int = 100) -> Selective:
     pf = Platform.build([Processor(f"p{p}") for p in range(5)])
     estimates = Estimates.declared(wf, pf)
     policy, planner = registry.strategy(strategy)
-    for seed in range(3):  # compiles
-        wiring.simulate(wf, pf, estimates, policy, planner, draw(wf, pf, estimates, 0.2, seed))
+    truth = draw(wf, pf, estimates, 0.2, seed=0)
+    wiring.simulate(wf, pf, estimates, policy, planner, truth)  # what a first run imports
     considered = 0
     begun = time.perf_counter()
     for seed in range(runs):
@@ -175,7 +174,7 @@ def rescheduling_point(
     executor = SimulatedExecutor(wf, pf, truth)
     _half_way(progress, executor)
     times = []
-    for _ in range(repeats + 1):  # the first one compiles
+    for _ in range(repeats + 1):  # the first one imports
         begun = time.perf_counter()
         situation = read_situation(coordinator.board, wf, coordinator.platform, estimates)
         planner.plan(situation, policy.freedom)

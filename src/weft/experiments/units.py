@@ -63,7 +63,6 @@ def left_to_do(count: int, checkpoint: Checkpoint) -> list[int]:
 def complete(
     count: int,
     perform: Perform,
-    warm_up: Callable[[], None],
     checkpoint: Checkpoint,
     processes: int,
     progress: Callable[[float], None] = lambda share: None,
@@ -74,7 +73,6 @@ def complete(
     if not todo:
         return
     begun = time.perf_counter()
-    warm_up()  # before the processes part, so that they share it
     try:
         workers.in_order(
             lambda k: perform(todo[k]),
