@@ -74,4 +74,4 @@ system:
 	|| echo "no chromium: the chart page's browser test will be skipped"
 
 clean:
-	rm -rf $(VENV) build src/weft/_native.* out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist wheelhouse src/weft/_native.* out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
