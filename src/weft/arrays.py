@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,8 @@ LongArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+BLOCK = 1024  # rows that are filled column by column, so that they stay in the processor's cache
 
 
 def frozen(values: Any, dtype: type) -> Any:
@@ -47,6 +50,16 @@ def csr(rows: IntArray, columns: IntArray, n_rows: int) -> tuple[IntArray, IntAr
 def row_of_each(pointers: IntArray) -> IntArray:
     """For every entry of a CSR structure, the row it belongs to."""
     return np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))
+
+
+def side_by_side(columns: Sequence[FloatArray], n_rows: int) -> FloatArray:
+    """The columns as one read-only matrix, row by row."""
+    matrix = np.empty((n_rows, len(columns)))
+    for first in range(0, n_rows, BLOCK):
+        rows = slice(first, first + BLOCK)
+        for number, column in enumerate(columns):
+            matrix[rows, number] = column[rows]
+    return sealed(matrix)
 
 
 def row_means(matrix: FloatArray) -> FloatArray:

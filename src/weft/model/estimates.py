@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -12,8 +13,6 @@ from weft.arrays import FloatArray, frozen, row_means, sealed
 from weft.errors import InputError
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
-
-BLOCK = 1024  # rows that are filled column by column, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class Estimates:
 
     @cached_property
     def least(self) -> float:
-        """The smallest cost of all."""
+        """The smallest cost of all; NaN if one is not known."""
         return float(self.cost.min(initial=np.inf))
 
     @staticmethod
@@ -47,18 +46,20 @@ class Estimates:
         global _latest
         if otherwise is None and _latest[:2] == (workflow, platform):
             return cast(Estimates, _latest[2])
-        cost = _declared(workflow, platform)
-        if otherwise is not None:
-            silent = workflow.silent
-            cost[silent] = otherwise[silent]
-        if _any_missing(cost):
-            task, processor = (int(x) for x in np.argwhere(np.isnan(cost))[0])
+        as_it_is = platform.processor_names == tuple(workflow.processor_cost)
+        estimates = Estimates(workflow.cost_matrix) if as_it_is else None
+        if estimates is None or math.isnan(estimates.least):
+            cost = _declared(workflow, platform)
+            if otherwise is not None:
+                cost = np.where(workflow.silent[:, None], otherwise, cost)
+            estimates = Estimates(sealed(cost))
+        if math.isnan(estimates.least):
+            task, processor = (int(x) for x in np.argwhere(np.isnan(estimates.cost))[0])
             raise InputError(
                 f"task {workflow.task_names[task]!r} has no cost on processor "
                 f"{platform.processor_names[processor]!r}; give it one, or one number for all",
                 place=f"tasks.{workflow.task_names[task]}.cost",
             )
-        estimates = Estimates(sealed(cost))
         if otherwise is None:
             _latest = (workflow, platform, estimates)
         return estimates
@@ -70,22 +71,14 @@ _latest: tuple[Any, ...] = ()  # whoever plans in a loop asks for the same again
 def _declared(workflow: Workflow, platform: Platform) -> FloatArray:
     """The matrix of what is declared, NaN where nothing is."""
     at_speed_1 = workflow.base_cost if workflow.has_costs else np.ones(workflow.n_tasks)
-    given = [workflow.processor_cost.get(name) for name in platform.processor_names]
-    if all(column is None for column in given):
-        return at_speed_1[:, None] / platform.speed
-    cost = np.empty((workflow.n_tasks, platform.n_processors))
-    for first in range(0, workflow.n_tasks, BLOCK):
-        rows = slice(first, first + BLOCK)
-        for p, column in enumerate(given):
-            cost[rows, p] = at_speed_1[rows] / platform.speed[p] if column is None else column[rows]
-    if _any_missing(cost):
-        np.divide(at_speed_1[:, None], platform.speed, out=cost, where=np.isnan(cost))
+    cost: FloatArray = at_speed_1[:, None] / platform.speed
+    number = {name: column for column, name in enumerate(workflow.processor_cost)}
+    known = [p for p, name in enumerate(platform.processor_names) if name in number]
+    if known:
+        columns = [number[platform.processor_names[p]] for p in known]
+        given = workflow.cost_matrix.take(columns, axis=1)
+        cost[:, known] = np.where(np.isnan(given), cost[:, known], given)
     return cost
-
-
-def _any_missing(cost: FloatArray) -> bool:
-    """Whether a number is NaN: then the least of them is."""
-    return bool(np.isnan(cost.min(initial=np.inf)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,9 +90,7 @@ class Platform:
     @cached_property
     def links_alike(self) -> bool:
         """Whether every two hosts are connected in the same way."""
-        between = ~np.eye(self.n_hosts, dtype=np.bool_)
-        links = (self.startup[between], self.time_per_unit[between])
-        return self.n_hosts > 1 and all(bool((link == link[0]).all()) for link in links)
+        return self.n_hosts > 1 and _alike(self.startup) and _alike(self.time_per_unit)
 
     @cached_property
     def mean_link(self) -> Link:
@@ -145,3 +143,11 @@ class Platform:
             billing=np.array([p.billing for p in processors]),
             link_price=price,
         )
+
+
+def _alike(links: FloatArray) -> bool:
+    """Whether all numbers off the diagonal are the same."""
+    n = len(links)
+    # row by row without the first one, the diagonal stands in the last column
+    between = links.reshape(-1)[1:].reshape(n - 1, n + 1)[:, :-1]
+    return bool((between == between[0, 0]).all())

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_of_each
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_of_each, side_by_side
 from weft.errors import InputError
 from weft.model.topology import topological_order
 
@@ -57,6 +57,7 @@ class Workflow:
     item_names: tuple[str | None, ...] | None = None  # None: every item is a plain edge
     specs: Mapping[int, TaskSpec] = field(default_factory=dict)
     # derived
+    cost_matrix: FloatArray = field(init=False)  # the columns of processor_cost
     in_ptr: IntArray = field(init=False)  # task -> the items it reads
     in_item: IntArray = field(init=False)
     out_ptr: IntArray = field(init=False)  # task -> the items it writes
@@ -68,9 +69,11 @@ class Workflow:
         derive = object.__setattr__
         for name, dtype in _ARRAYS.items():
             derive(self, name, frozen(getattr(self, name), dtype))
-        columns = {p: frozen(c, np.float64) for p, c in self.processor_cost.items()}
-        derive(self, "processor_cost", MappingProxyType(columns))
         n = len(self.task_names)
+        matrix = side_by_side(tuple(self.processor_cost.values()), n)
+        derive(self, "cost_matrix", matrix)
+        columns = {name: matrix[:, p] for p, name in enumerate(self.processor_cost)}
+        derive(self, "processor_cost", MappingProxyType(columns))
         in_ptr, in_item = csr(self.use_task, row_of_each(self.use_ptr), n)
         made = np.flatnonzero(self.item_producer >= 0).astype(np.int32)
         out_ptr, out_item = csr(self.item_producer[made], made, n)
