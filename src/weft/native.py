@@ -36,7 +36,12 @@ def compiled(kernel: Kernel) -> Kernel:
         return kernel
     function = cast(FunctionType, kernel)
     module = function.__module__.partition(".")[2].replace(".", "_")
-    return cast(Kernel, getattr(_native, f"{module}__{function.__name__}_door"))
+    door = getattr(_native, f"{module}__{function.__name__}_door", None)
+    if door is None:  # it is newer than the build; the others are what they were
+        why = f"the compiled kernels lack {function.__name__} of {function.__module__}"
+        _note(Trouble("stale", why, _again()))
+        return kernel
+    return cast(Kernel, door)
 
 
 def trouble() -> Trouble | None:
@@ -89,8 +94,10 @@ def _changed(found: ModuleType) -> str | None:
     return None
 
 
-def _say(trouble: Trouble) -> None:
-    """Once, in one line; not in the processes that this one starts."""
+def _note(trouble: Trouble) -> None:
+    """Say it once, in one line; not in the processes that this one starts."""
+    global _trouble
+    _trouble = trouble
     if _SAID not in os.environ and ASKED_FOR_PLAIN not in os.environ:
         os.environ[_SAID] = "1"
         line = f"weft: {trouble.why}, so all is slow: {trouble.advice} (see `weft doctor`)"
@@ -99,4 +106,4 @@ def _say(trouble: Trouble) -> None:
 
 _native, _trouble = _load()
 if _trouble is not None:
-    _say(_trouble)
+    _note(_trouble)

@@ -56,7 +56,7 @@ def run(folder: Path) -> None:
 def main(expected: str) -> None:
     """All of it, in a directory and with a history of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["WEFT_HOME"] = os.path.join(folder, "history")
+        os.environ |= {"WEFT_HOME": os.path.join(folder, "history"), "PYTHONUTF8": "1"}
         found = json.loads(command("doctor", "--json"))
         print(found["system"], found["python"], found["place"], found["kernels"])
         assert found["kernels"]["state"] == expected, found["kernels"]

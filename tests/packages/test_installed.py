@@ -11,6 +11,10 @@ import venv
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from weft import native
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SMOKE = Path(__file__).with_name("smoke.py")
@@ -61,6 +65,7 @@ class Environment:
         return done([self.python, *arguments], self.folder, PATH=str(self.path))
 
 
+@pytest.mark.skipif(native.extension() is None, reason="there is no C compiler here")
 def test_the_wheel_has_compiled_kernels_and_works_without_a_compiler(tmp_path: Path) -> None:
     made = built(tmp_path)
     (wheel,) = made.glob("*.whl")

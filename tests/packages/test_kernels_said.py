@@ -30,8 +30,8 @@ else:
     found = types.ModuleType("weft._native")
     found.__file__ = sys.executable  # older than any edit
     found.__spec__ = ModuleSpec("weft._native", None, origin=sys.executable)
-    found.SOURCES = [("weft/kernels/ranks.py", "of another source")]
-    sys.modules["weft._native"] = found if kind == "stale" else None
+    found.SOURCES = [("weft/kernels/ranks.py", "of another source")] if kind == "stale" else []
+    sys.modules["weft._native"] = None if kind == "missing" else found
 from weft.cli import main
 sys.argv[0] = "weft"
 main()
@@ -53,6 +53,7 @@ LINES = {
     "missing": "weft was installed without a C compiler, so all is slow: install one, then `make",
     "broken": "the compiled kernels cannot be loaded (broken), so all is slow: `make dev`",
     "stale": "the compiled kernels are older than weft/kernels/ranks.py, so all is slow: `make",
+    "lacking": "the compiled kernels lack ",
 }
 
 
@@ -73,14 +74,16 @@ def test_processes_that_weft_starts_do_not_say_it_again() -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(("kind", "code"), [("missing", 0), ("broken", 1), ("stale", 1)])
+@pytest.mark.parametrize(
+    ("kind", "code"), [("missing", 0), ("broken", 1), ("stale", 1), ("lacking", 1)]
+)
 def test_the_doctor_tells_which_it_is(kind: str, code: int) -> None:
     done = weft_with(kind, "doctor", "--json")
     assert done.returncode == code
     found = json.loads(done.stdout)
     kernels = found["kernels"]
-    assert kernels["state"] == {"missing": "plain"}.get(kind, kind)
-    assert LINES[kind].startswith(kernels["why"])
+    assert kernels["state"] == {"missing": "plain", "lacking": "stale"}.get(kind, kind)
+    assert kernels["why"].startswith(LINES[kind].partition(", so all")[0])
     assert "make dev" in kernels["advice"]
     assert found["broken"] == ([f"{kernels['why']}: {kernels['advice']}"] if code else [])
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pkgutil
 import platform
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -113,8 +115,11 @@ def examine() -> Findings:
 
 def _kernels() -> Kernels:
     """How the kernels run here, and the extension, even if it is not used."""
-    from weft import native
+    from weft import kernels, native
 
+    for kernel in pkgutil.iter_modules(kernels.__path__):
+        with suppress(ImportError):  # of a package that is missing, which is told, too
+            importlib.import_module(f"weft.kernels.{kernel.name}")
     spec = importlib.util.find_spec("weft._native")
     place = None if spec is None else spec.origin
     size = 0 if place is None else os.path.getsize(place)
