@@ -16,6 +16,7 @@ import weft
 from weft.api import pareto
 from weft.errors import InputError, UnaffordableError
 from weft.frontier import FINEST, Frontier, Point, frontier
+from weft.generators import generate, generate_platform
 from weft.knee import knee
 from weft.model import (
     Estimates,
@@ -30,6 +31,8 @@ from weft.model import (
     check_schedule,
     forecast,
 )
+from weft.planners._ladder import RUNGS, Ladder
+from weft.planners._search import Found
 from weft.whatif.outlook import knee as knee_of_counts
 
 SMALL: dict[str, Any] = {
@@ -272,6 +275,32 @@ def test_every_point_is_given_when_asked_for(instance: tuple[Workflow, Platform]
     if found.points[0].cost > 0:
         with pytest.raises(UnaffordableError):
             weft.plan(workflow, platform, budget=found.points[0].cost * 0.999)
+
+
+@pytest.mark.parametrize("spec", ["best-affordable", "best-affordable[start=loss1]"])
+def test_no_rung_is_climbed_twice_from_the_same_starts(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What LOSS starts with depends on the budget: then other plans are started from."""
+    climbed, climb = [], Ladder._climbed
+
+    def counted(ladder: Ladder, money: float, until: float) -> list[Found]:
+        starts = tuple(plan.finish.tobytes() for plan in ladder.starts.values())
+        climbed.append((money, until, starts))
+        return climb(ladder, money, until)
+
+    monkeypatch.setattr(Ladder, "_climbed", counted)
+    workflow = generate("random_layered", seed=4, tasks=14, processors=3, beta=1.0)
+    platform = generate_platform(3, heterogeneity=1.0, price_noise=0.5, seed=4)
+    found = pareto(workflow, platform, spec, points=12)
+    assert len(climbed) == len(set(climbed))
+    if spec == "best-affordable":
+        assert len(climbed) <= RUNGS + 2
+    assert len(found.points) > 3
+    for point in found.points:
+        alone = weft.plan(workflow, platform, spec, budget=point.budget)
+        assert same(point.schedule, alone)
+        assert point.schedule.by == alone.by
 
 
 def test_in_the_middle_of_a_run_what_is_spent_counts() -> None:

@@ -106,8 +106,8 @@ class _Search:
     def __init__(
         self, situation: Situation, planner: Planner, points: int, progress: Progress
     ) -> None:
-        self.situation, self.planner = situation, planner
-        self.points, self.progress = points, progress
+        self.situation, self.points, self.progress = situation, points, progress
+        self.plan = _for_budgets(planner, situation)
         self.answers: dict[float, Point] = {}
         self.low = self.high = self.slower = 0.0
 
@@ -137,7 +137,7 @@ class _Search:
 
     def _planned(self, budget: float) -> Point:
         with heard_by(None):  # one plan of many
-            schedule = self.planner.plan(replace(self.situation, budget=budget))
+            schedule = self.plan(budget)
         return Point(budget, forecast(schedule, self.situation).projected, schedule)
 
     def _ends(self) -> None:
@@ -189,6 +189,14 @@ class _Search:
     def _near(self, one: Point, other: Point) -> bool:
         dearer, faster = other.cost - one.cost, one.makespan - other.makespan
         return dearer <= FINEST * (self.high - self.low) and faster <= FINEST * self.slower
+
+
+def _for_budgets(planner: Planner, situation: Situation) -> Callable[[float], Schedule]:
+    """The plans for one budget after another; some planners share work between them."""
+    if hasattr(planner, "for_budgets"):
+        shared: Callable[[float], Schedule] = planner.for_budgets(situation)
+        return shared
+    return lambda budget: planner.plan(replace(situation, budget=budget))
 
 
 def _best(points: Iterable[Point]) -> list[Point]:

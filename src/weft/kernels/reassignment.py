@@ -301,3 +301,27 @@ def makespans_along(
         clear(problem, work)
         result[k] = place_rest(problem, order, 0, pinned, shortest, work, 0.0, 0.0, np.inf)
     return result
+
+
+@compiled
+def money_along(
+    problem: Problem, money: FloatArray, on: IntArray, total: float, moves: IntArray
+) -> FloatArray:
+    """What the tasks cost after each number of moves, from none to all."""
+    result, current = np.empty(len(moves) + 1), on.copy()
+    result[0] = total
+    for k in range(len(moves)):
+        task, p = moves[k] // problem.n_processors, moves[k] % problem.n_processors
+        before = money[task * problem.n_processors + current[task]]
+        result[k + 1] = result[k] + money[moves[k]] - before
+        current[task] = p
+    return result
+
+
+@compiled
+def reassigned(problem: Problem, on: IntArray, moves: IntArray) -> IntArray:
+    """The assignment after all moves; of several of one task the last one counts."""
+    result = on.copy()
+    for k in range(len(moves)):
+        result[moves[k] // problem.n_processors] = moves[k] % problem.n_processors
+    return result

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from weft.arrays import IntArray
+from weft.model import Schedule
 from weft.planners._budgeted import gained, losses
-from weft.planners._paths import after, gain_path, loss_path
+from weft.planners._paths import after, costs_along, gain_paths, loss_path
 from weft.planners._reassigning import Table
 from weft.planners._search import (
     Found,
     Limits,
     Search,
     Starts,
-    costs_along,
     faster_within,
     work_of,
 )
@@ -38,6 +38,7 @@ SAME = 1e-9  # of the least cost: what is dearer by less is rounding
 LESS = 1e-12  # of an amount of money: what GAIN spends is less than that
 
 See = Callable[[Found], None]
+Climbs = dict[tuple[Any, ...], list[Found]]  # what was found on the way from a rung to the next
 
 
 def on_rungs(table: Table) -> bool:
@@ -46,11 +47,17 @@ def on_rungs(table: Table) -> bool:
 
 
 class Ladder:
-    """The rungs lie evenly between the cheapest plan and the dearest that is started from."""
+    """The rungs lie evenly between the cheapest plan and the dearest that is started from.
 
-    def __init__(self, table: Table, starts: Starts, planner: Any, clock: Clock, see: See) -> None:
+    What is found on them does not depend on the budget that is asked for, so ladders of the same
+    situation may share their climbs.
+    """
+
+    def __init__(
+        self, table: Table, starts: Starts, planner: Any, clock: Clock, see: See, climbs: Climbs
+    ) -> None:
         self.table, self.starts, self.planner = table, starts, planner
-        self.clock, self.see, self.order = clock, see, table.order
+        self.clock, self.see, self.order, self.climbs = clock, see, table.order, climbs
         self.cheapest = table.cheapest(planner)
         costs = [table.cost(plan) for plan in starts.values()]
         low = table.cost(self.cheapest)
@@ -77,23 +84,33 @@ class Ladder:
         self.all_of_gain(latest)
 
     def climb(self, k: int) -> None:
-        """Show what is found with the money of a rung, and the way from there to the next.
-
-        On that way what gains most time per money is changed, again and again.
-        """
+        """Show what is found with the money of a rung, and the way from there to the next."""
         money, until = self.rungs[k], self.rungs[min(k + 1, len(self.rungs) - 1)]
+        key = money, until, *((name, _bits(first)) for name, first in self.starts.items())
+        found = self.climbs.get(key)
+        if found is None:
+            found = self._climbed(money, until)
+            if not self.clock.is_up:
+                self.climbs[key] = found
+        for one in found:
+            self.see(one)
+
+    def _climbed(self, money: float, until: float) -> list[Found]:
+        """All that is looked at: on the way up what gains most time per money is changed."""
+        seen: list[Found] = []
         table, better = self._from_here(money), faster_within(money)
-        search = Search(table, better, self.planner, self.clock, see=self.see)
+        search = Search(table, better, self.planner, self.clock, see=seen.append)
         search.begin(self.starts)
         search.gain()
         search.descend(lambda found, worth: Limits(LEAST * worth, money - found.cost))
         found = search.best
         while not self.clock.is_up and (pair := self._step(found, until)) is not None:
-            on = after(self.table, found.on, np.array([pair]))
+            on = after(self.table, found.on, np.array([pair], dtype=np.int32))
             higher = search.look(on, f"{found.by.partition(',')[0]}, climbed")
             if higher.makespan >= found.makespan:
                 break
             found = higher
+        return seen
 
     def _step(self, found: Found, until: float) -> int | None:
         """The change that gains most time per money, and costs no more than until the next rung."""
@@ -101,7 +118,7 @@ class Ladder:
         pairs = table.pairs(found.on)
         now = pairs // table.processors
         extra = table.money[pairs] - table.money[now * table.processors + found.on[now]]
-        gains = found.makespan - table.makespans_after(found.on)[pairs]
+        gains = found.makespan - table.makespans_after(found.on, found.makespan)[pairs]
         room = until - table.settled - table.spent_on(found.on)
         pays = (gains > HELPS * found.makespan) & (extra <= room)
         if not pays.any():
@@ -161,8 +178,9 @@ class Ladder:
         """The assignments by GAIN for all limits: what it does changes where less is affordable."""
         on, limit = table.cheapest_assignment, math.inf
         makespan = table.schedule(on, self.planner).makespan
+        path = gain_paths(table, on, makespan, variant, careful)
         while True:
-            moves = gain_path(table, on, makespan, variant, careful, limit)
+            moves = path(limit)
             yield after(table, on, moves)
             most = float(costs_along(table, on, moves).max())
             if len(moves) == 0 or most >= limit:
@@ -181,3 +199,8 @@ class Ladder:
         """The table with this budget, as if nothing had been looked for yet."""
         self.table.budget, self.table.order = budget, self.order
         return self.table
+
+
+def _bits(plan: Schedule) -> bytes:
+    """What tells a plan from others."""
+    return plan.processor.tobytes() + plan.start.tobytes() + plan.finish.tobytes()

@@ -9,6 +9,8 @@ reassignment's turn comes, and undoes it if it does not shorten the makespan.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
@@ -17,6 +19,8 @@ from weft.kernels.reassignment import (
     gain_in_order,
     lose_again_and_again,
     lose_in_order,
+    money_along,
+    reassigned,
 )
 from weft.planners._reassigning import Table
 
@@ -47,13 +51,20 @@ def gain_path(
     table: Table, on: IntArray, makespan: float, variant: int, careful: bool, limit: float
 ) -> IntArray:
     """The reassignments of GAIN from an assignment while its tasks cost no more than the limit."""
+    return gain_paths(table, on, makespan, variant, careful)(limit)
+
+
+def gain_paths(
+    table: Table, on: IntArray, makespan: float, variant: int, careful: bool
+) -> Callable[[float], IntArray]:
+    """The same for one limit after another."""
     problem, money, total = table.planning.problem, table.money, table.spent_on(on)
     if variant == 3:
-        moves, count = gain_again_and_again(
-            problem, table.tasks, table.seconds, money, on.copy(), total, limit,
-            careful,
-        )  # fmt: skip
-        return _taken(moves, count)
+        return lambda limit: _taken(
+            *gain_again_and_again(
+                problem, table.tasks, table.seconds, money, on.copy(), total, limit, careful
+            )
+        )
     pairs = table.pairs(on)
     gained = -_change(table, pairs, on, makespan, variant)
     extra = money[pairs] - money[_at(table, pairs // table.processors, on)]
@@ -62,18 +73,20 @@ def gain_path(
     weight = np.divide(gained, extra, out=np.full(len(pairs), np.inf), where=~free & (extra != 0))
     ranked = _sorted(pairs, -weight, counts)
     if variant == 2 and careful:
-        return table.what_shortens(on, ranked, total, limit, makespan)
-    return _taken(
+        return lambda limit: table.what_shortens(on, ranked, total, limit, makespan)
+    return lambda limit: _taken(
         *gain_in_order(problem, ranked, table.seconds, money, on.copy(), total, limit, careful)
     )
 
 
 def after(table: Table, on: IntArray, moves: IntArray) -> IntArray:
     """The assignment that the moves lead to."""
-    result = on.copy()
-    for pair in moves.tolist():  # a task may be moved more than once: the last move counts
-        result[pair // table.processors] = pair % table.processors
-    return result
+    return reassigned(table.planning.problem, on, moves)
+
+
+def costs_along(table: Table, on: IntArray, moves: IntArray) -> FloatArray:
+    """What the tasks cost after each number of moves, from none to all."""
+    return money_along(table.planning.problem, table.money, on, table.spent_on(on), moves)
 
 
 def _change(

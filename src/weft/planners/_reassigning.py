@@ -43,7 +43,7 @@ class Table:
         self.runs_on = self._runs_on()
         self.seconds = self._seconds()
         self.money = self.seconds * np.tile(self.price, problem.n_tasks)
-        self._asked: tuple[tuple[bytes, bytes], FloatArray] | None = None
+        self._asked: dict[tuple[bytes, bytes], FloatArray] = {}
 
     def _runs_on(self) -> IntArray:
         """Where each movable task runs, -1 where it does not."""
@@ -148,18 +148,19 @@ class Table:
         stays: BoolArray = (self.runs_on >= 0) & (self.runs_on == on)
         return stays
 
-    def makespans_after(self, on: IntArray) -> FloatArray:
-        """When all is done if one task is elsewhere, for every pair."""
+    def makespans_after(self, on: IntArray, limit: float = np.inf) -> FloatArray:
+        """When all is done if one task is elsewhere, for every pair; infinite from a limit on."""
+        if limit < np.inf:
+            return self._makespans_after(on, limit)
         key = on.tobytes(), self.order.tobytes()
-        if self._asked is None or self._asked[0] != key:  # careful and faithful ask alike
-            self._asked = key, self._makespans_after(on)
-        return self._asked[1]
+        if key not in self._asked:  # variants and budgets ask alike
+            self._asked[key] = self._makespans_after(on, limit)
+        return self._asked[key]
 
-    def _makespans_after(self, on: IntArray) -> FloatArray:
+    def _makespans_after(self, on: IntArray, limit: float) -> FloatArray:
         if not self.may_restart:
-            problem = self.planning.problem
             ends = makespans_after(
-                problem, self.order, on.copy(), self.workspace, self.shortest, np.inf
+                self.planning.problem, self.order, on.copy(), self.workspace, self.shortest, limit
             )
             latest: FloatArray = np.maximum(ends, self.ends_anyhow)
             return latest

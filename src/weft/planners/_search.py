@@ -19,7 +19,7 @@ from weft.errors import PlanningError, TooLateError, UnaffordableError
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Schedule, Situation, affordable
 from weft.planners._budgeted import gained, losses
-from weft.planners._paths import after, gain_path, loss_path
+from weft.planners._paths import after, costs_along, gain_path, loss_path
 from weft.planners._reassigning import Table
 from weft.search_progress import Clock, tell
 
@@ -301,15 +301,3 @@ def _planned(start: Planner, situation: Situation, freedom: Freedom) -> Schedule
         raise
     except PlanningError:
         return None
-
-
-def costs_along(table: Table, on: IntArray, moves: IntArray) -> FloatArray:
-    """What the tasks cost after each number of moves, from none to all."""
-    costs, current = np.empty(len(moves) + 1), on.copy()
-    costs[0] = table.spent_on(on)
-    for k, pair in enumerate(moves.tolist()):
-        task, p = divmod(pair, table.processors)
-        before = table.money[task * table.processors + current[task]]
-        costs[k + 1] = costs[k] + table.money[pair] - before
-        current[task] = p
-    return costs

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from weft.contracts import Planner
 from weft.errors import UnaffordableError
 from weft.model import Freedom, Schedule, Situation, affordable
 from weft.planners._budgeted import check_amount, renamed
-from weft.planners._ladder import LEAST, Ladder, on_rungs
+from weft.planners._ladder import LEAST, Climbs, Ladder, on_rungs
 from weft.planners._reassigning import Table
 from weft.planners._search import Found, Keeper, Limits, Search, faster_within, plans_of
 from weft.planners.hbmct import Hbmct
@@ -41,13 +42,23 @@ class BestAffordable:
 
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """The best of all that is looked at."""
+        return self._plan(situation, freedom, {})
+
+    def for_budgets(self, situation: Situation) -> Callable[[float], Schedule]:
+        """Its plans for one budget after another, which share what they have in common."""
+        climbs: Climbs = {}
+        return lambda budget: self._plan(
+            replace(situation, budget=budget), Freedom.NOT_STARTED, climbs
+        )
+
+    def _plan(self, situation: Situation, freedom: Freedom, climbs: Climbs) -> Schedule:
         clock = Clock(self.seconds)
         table = Table(situation, freedom, self.budget)
         budget, quick = table.budget, self.quick and len(situation.attempts.task) > 0
         from_here = [self.start] if quick else starts(self.start, len(table.tasks))
         plans, keeper = plans_of(from_here, situation, freedom), Keeper(faster_within(budget))
         if on_rungs(table):
-            ladder = Ladder(table, plans, self, clock, keeper.see)
+            ladder = Ladder(table, plans, self, clock, keeper.see, climbs)
             ladder.exactly(budget)
             _check(keeper.best, budget)
             ladder.answer(budget)

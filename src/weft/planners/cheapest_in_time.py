@@ -51,7 +51,7 @@ class CheapestInTime:
         latest = self.deadline * (1 + ROUNDING)
         keeper = Keeper(cheaper_by(latest))
         plans = plans_of(starts(self.start, len(table.tasks)), situation, freedom)
-        ladder = Ladder(table, plans, self, clock, keeper.see) if on_rungs(table) else None
+        ladder = Ladder(table, plans, self, clock, keeper.see, {}) if on_rungs(table) else None
         search = Search(table, keeper.better, self, clock, see=keeper.see)
         with part(0.0, OF_ITS_OWN):
             search.begin(plans)
