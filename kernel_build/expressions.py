@@ -229,16 +229,28 @@ class Expressions:
         return Term(f"({word.join(self.condition(value) for value in node.values)})", BOOL)
 
     def _compare(self, node: ast.Compare) -> Term:
+        if isinstance(node.ops[0], ast.In | ast.NotIn):
+            return self._among(node)
         sides = [self.number(side).text for side in (node.left, *node.comparators)]
         pairs = [
             f"{sides[k]} {OPERATORS[type(op)]} {sides[k + 1]}" for k, op in enumerate(node.ops)
         ]
         return Term(f"({' and '.join(pairs)})", BOOL)
 
+    def _among(self, node: ast.Compare) -> Term:
+        """Whether a name is one of some values."""
+        among = node.comparators[0]
+        if not isinstance(among, ast.Tuple) or not isinstance(node.left, ast.Name):
+            raise self.function.error(node, "only a name can be among values in brackets")
+        name = self.number(node.left).text
+        found = " or ".join(f"{name} == {self.number(value).text}" for value in among.elts)
+        return Term(f"({found})" if isinstance(node.ops[0], ast.In) else f"(not ({found}))", BOOL)
+
     def _ifexp(self, node: ast.IfExp) -> Term:
-        one, other = self.number(node.body), self.number(node.orelse)
+        one, other = self.term(node.body), self.term(node.orelse)
         kind = wider(one.kind, other.kind)
-        assert kind is not None
+        if kind is None:
+            raise self.function.error(node, "one or the other, of two kinds")
         return Term(f"({one.text} if {self.condition(node.test)} else {other.text})", kind)
 
     def _call(self, node: ast.Call) -> Term:
@@ -247,7 +259,9 @@ class Expressions:
             return Term(f"{self.array(node.args[0]).text}.n", INT)
         if called in ("min", "max") and len(node.args) > 1:
             return self._extreme(node, called)
-        if called in ("int", "float", "bool", "abs", "np.isnan"):
+        if called == "time.perf_counter":
+            return Term("perf_counter()", FLOAT)
+        if called in ("int", "float", "bool", "abs", "np.isnan", "np.rint"):
             return self._converted(self.number(node.args[0]), called)
         callee = self.callee(node)
         if callee is None:
@@ -276,4 +290,6 @@ class Expressions:
         if called == "abs":
             which = "fabs" if given.kind == FLOAT else "llabs"
             return Term(f"{which}({given.text})", given.kind)
+        if called == "np.rint":
+            return Term(f"rint({given.text})", FLOAT)
         return Term(f"({given.text} != {given.text})", BOOL)

@@ -16,7 +16,8 @@ HEAD = """\
 cimport cython
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 cimport numpy as cnp
-from libc.math cimport INFINITY, NAN, fabs
+from cpython.time cimport perf_counter
+from libc.math cimport INFINITY, NAN, fabs, rint
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport llabs
 from libc.string cimport memcpy

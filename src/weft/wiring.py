@@ -12,6 +12,7 @@ import numpy as np
 from weft import registry
 from weft.contracts import Executor, Order, Planner, Policy
 from weft.coordinator import Coordinator
+from weft.coordinator.deciding import Deciding
 from weft.coordinator.purse import Purse
 from weft.errors import PlanningError, TooLateError, UnaffordableError, WeftError
 from weft.executors.reality import Reality
@@ -135,6 +136,14 @@ class Progress:
         self.planning_seconds += seconds
         return NewPlan(asked.time, asked.version, schedule, seconds)
 
+    def note_decided(self, evaluation: Evaluation, plan: Schedule | None) -> None:
+        """Keep what the kernels decided."""
+        self.coordinator.note(evaluation, plan)
+        self.planning_seconds += evaluation.seconds
+        if plan is not None:
+            self.plans.append(plan)
+            self.plan_times.append(evaluation.time)
+
     def note_plan(self) -> None:
         """Keep the plan if it is a new one."""
         plan = self.coordinator.plan
@@ -199,9 +208,11 @@ def perform(progress: Progress, executor: Executor, commands: list[Command]) -> 
 def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
     """The same run without leaving the kernels from one decision to the next."""
     coordinator = progress.coordinator
+    kernels = Deciding.of(coordinator, progress.planner)
     replan = coordinator.set_out()
+    first, late = kernels is not None and replan is not None, -1
     while True:
-        while replan is not None:
+        while replan is not None and not first:
             new = progress.lesson(replan)
             if new is not None:
                 progress.learned.append(new)
@@ -213,18 +224,32 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
             replan = coordinator.consider(late, None)
         if coordinator.halted:
             return
-        board = coordinator.make_room()
+        board = coordinator.make_room(plans=kernels is not None)
         most = 2 * board.burst + int(board.counts[b.N_COMMANDS])
         executor.make_room(len(board.attempt_task), len(board.transfer_item), most)
         world = executor.world
-        why, late, kind, which = drive(board, world)
+        if kernels is None:
+            why, late, kind, which = drive(board, world)
+        else:
+            why, late, kind, which = kernels.drive(board, world, first, late)
+            for evaluation, plan in kernels.decided():
+                progress.note_decided(evaluation, plan)
+            if first:
+                first = False
+                replan = coordinator.asked  # as before, if the kernels could not plan
+                if replan is not None:
+                    continue
         if why == b.NOTHING:
             if not coordinator.done and not coordinator.halted:
                 raise stuck(coordinator)
             return
-        if why != b.ROOM:
+        if why == b.UNSETTLED:
+            coordinator.leave_over()
+            replan, late = coordinator.consider(late, None), -1
+        elif why != b.ROOM:
             event = Event(EventKind(int(kind)), int(which), coordinator.now)
             replan = coordinator.consider(int(late), event if why == b.CHANGED else None)
+            late = -1
 
 
 def simulate(

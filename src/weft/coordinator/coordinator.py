@@ -569,10 +569,26 @@ class Coordinator:
         self.board.variance[0] = watch.variance
         return watch
 
-    def make_room(self) -> Board:
-        """The board for an event to come, its logs long enough for whatever that can bring."""
+    def note(self, evaluation: Evaluation, plan: Schedule | None) -> None:
+        """A plan was judged by the kernels, and taken if there is one."""
+        self.evaluations.append(evaluation)
+        self.asked, self._left_over, self._deferred = None, False, None
+        if plan is not None:
+            self.plan = plan
+            self.version += 1
+
+    def leave_over(self) -> None:
+        """The plan that was taken has no place for some tasks."""
+        self._left_over = True
+
+    def make_room(self, plans: bool = False) -> Board:
+        """The board for an event to come, its logs long enough for whatever that can bring.
+
+        If plans are to be taken meanwhile, it has room for every input to be sent anew.
+        """
         self._situation = None
-        self.board = room_for(self.board)
+        anew = len(self.board.in_item) + int(self.board.counts[b.N_TRANSFERS]) if plans else 0
+        self.board = room_for(self.board, anew)
         return self.board
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:

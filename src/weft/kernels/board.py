@@ -20,7 +20,7 @@ FOR_GOOD = 2.0  # the value of a failure or a loss that is one too many for the 
 # commands
 START, SEND, CANCEL, DROP, WAKE_AT = 0, 1, 2, 3, 4
 # why the run must be looked at
-NOTHING, LATE, CHANGED, ROOM = 0, 1, 2, 3
+NOTHING, LATE, CHANGED, ROOM, UNSETTLED = 0, 1, 2, 3, 4
 
 # places in `counts`
 N_DONE, N_ATTEMPTS, N_TRANSFERS, N_COMMANDS, GRACE, N_REWOUND, N_READY, IN_LINE = range(8)

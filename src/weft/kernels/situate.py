@@ -77,22 +77,29 @@ def astray(board: Board, items: BoolArray) -> int:
 def under_way(board: Board, slowest: float, transfers: IntArray, arrival: FloatArray) -> int:
     """List the transfers under way and when each is expected at the bandwidth known now.
 
-    A link is expected to be no slower than `slowest`, even if it stands still.
+    If there are more than the arrays can take, they are only counted.
     """
     count = 0
     for transfer in range(board.counts[N_TRANSFERS]):
         if not np.isnan(board.transfer_arrival[transfer]):
             continue
-        link = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
-        size = board.item_size[board.transfer_item[transfer]]
-        left = size * board.per_unit[link] - board.moved[transfer]
-        since, rate = board.moved_since[transfer], board.bandwidth[link]
-        if rate < slowest and board.clock[0] > since:
-            left -= (board.clock[0] - since) * rate
-            since = board.clock[0]
-        ends = since + max(0.0, left) / max(rate, slowest)
         if count < len(transfers):
             transfers[count] = transfer
-            arrival[count] = max(ends, board.clock[0])
+            arrival[count] = expected_arrival(board, transfer, slowest)
         count += 1
     return count
+
+
+def expected_arrival(board: Board, transfer: int, slowest: float) -> float:
+    """When a transfer is expected at the bandwidth known now.
+
+    A link is expected to be no slower than `slowest`, even if it stands still.
+    """
+    link = board.transfer_from[transfer] * board.n_hosts + board.transfer_to[transfer]
+    size = board.item_size[board.transfer_item[transfer]]
+    left = size * board.per_unit[link] - board.moved[transfer]
+    since, rate = board.moved_since[transfer], board.bandwidth[link]
+    if rate < slowest and board.clock[0] > since:
+        left -= (board.clock[0] - since) * rate
+        since = board.clock[0]
+    return float(max(since + max(0.0, left) / max(rate, slowest), board.clock[0]))

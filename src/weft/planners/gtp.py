@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray
+from weft.kernels.decisions import GTP
 from weft.kernels.positioning import position
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Schedule, Situation
@@ -26,6 +27,10 @@ class Gtp:
         runs_on = _runs_on(planning)
         order = planning.by_rank(_rank(planning))
         return planning.schedule(self, position(planning.problem, order, runs_on))
+
+    def in_kernels(self) -> tuple[int, bool]:
+        """The same among the kernels: which it is, and whether it fills gaps."""
+        return GTP, False
 
 
 def _rank(planning: Planning) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from weft.kernels.decisions import HEFT
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -22,3 +23,7 @@ class Heft:
         order = planning.by_rank(planning.upward_rank)
         placement = planning.place(order, insertion=self.insertion)
         return planning.schedule(self, placement)
+
+    def in_kernels(self) -> tuple[int, bool]:
+        """The same among the kernels: which it is, and whether it fills gaps."""
+        return HEFT, self.insertion

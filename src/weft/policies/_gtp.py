@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from weft.contracts import TAKEN, Notice, Verdict, Watch
+from weft.kernels.decisions import NO_START, Conduct
 from weft.model import Freedom, Reuse, Schedule, Situation
 from weft.model.events import Event, EventKind
 
@@ -63,3 +64,12 @@ class GlobalPositioning:
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """Always."""
         return TAKEN
+
+    def conduct(self) -> Conduct:
+        """The same as numbers, for the kernels."""
+        period, share = self.period.seconds(1.0), 0.0
+        if self.period.endswith("%"):
+            period, share = math.inf, float(self.period.removesuffix("%")) / 100
+        return Conduct(
+            NO_START, math.inf, period, share, compares=False, margin=0.0, rewatches=False
+        )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.contracts import TAKEN, Notice, Verdict
+from weft.kernels.decisions import Conduct
 from weft.model import Freedom, Reuse, Schedule, Situation
 
 
@@ -26,3 +27,9 @@ class LateStarts:
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """Always."""
         return TAKEN
+
+
+def late_starts(watches: int) -> Conduct:
+    """Such a policy as numbers, for the kernels."""
+    never = float("inf")
+    return Conduct(watches, never, never, 0.0, compares=False, margin=0.0, rewatches=False)

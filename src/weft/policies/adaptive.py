@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from weft.contracts import Notice, Verdict
 from weft.errors import InputError
+from weft.kernels.decisions import SLACK, Conduct
 from weft.model import Schedule, Situation
 from weft.model.events import EventKind, NewEstimates
 from weft.policies.slack import Slack
@@ -52,3 +53,8 @@ class Adaptive(Slack):
         end = going_on.makespan
         enough = end - self.margin * (end - situation.now)
         return Verdict(ends_earlier(candidate.makespan, enough), end, going_on)
+
+    def conduct(self) -> Conduct:
+        """The same as numbers, for the kernels."""
+        never = float("inf")
+        return Conduct(SLACK, never, never, 0.0, compares=True, margin=self.margin, rewatches=True)

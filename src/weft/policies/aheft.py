@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.contracts import Notice, Verdict, Watch
 from weft.errors import InputError
+from weft.kernels.decisions import NO_START, Conduct
 from weft.model import Freedom, Reuse, Schedule, Situation
 from weft.projection import ends_earlier, projected_makespan
 
@@ -47,3 +48,10 @@ class Aheft:
         """If it is expected to end earlier than the current plan does from now."""
         projected = projected_makespan(current, situation)
         return Verdict(ends_earlier(candidate.makespan, projected), projected)
+
+    def conduct(self) -> Conduct:
+        """The same as numbers, for the kernels."""
+        never = float("inf")
+        return Conduct(
+            NO_START, self.threshold, never, 0.0, compares=True, margin=0.0, rewatches=False
+        )

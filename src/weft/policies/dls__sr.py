@@ -14,3 +14,4 @@ class DlsSr(Spare):
 
     name: ClassVar[str] = "dls/sr"
     planner: str = "dls"
+    conduct = Spare.conduct

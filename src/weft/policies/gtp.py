@@ -13,3 +13,4 @@ class Gtp(GlobalPositioning):
     """Replans at rescheduling points; what it migrates begins from scratch."""
 
     name: ClassVar[str] = "gtp"
+    conduct = GlobalPositioning.conduct

@@ -15,3 +15,4 @@ class GtpC(GlobalPositioning):
 
     name: ClassVar[str] = "gtp/c"
     reuse: ClassVar[Reuse] = Reuse.ANYWHERE
+    conduct = GlobalPositioning.conduct

@@ -15,3 +15,4 @@ class GtpCR(GlobalPositioning):
 
     name: ClassVar[str] = "gtp/c/r"
     reuse: ClassVar[Reuse] = Reuse.ANYWHERE
+    conduct = GlobalPositioning.conduct

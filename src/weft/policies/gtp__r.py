@@ -13,3 +13,4 @@ class GtpR(GlobalPositioning):
     """As gtp, and rewinds what a lost processor took with it."""
 
     name: ClassVar[str] = "gtp/r"
+    conduct = GlobalPositioning.conduct

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.contracts import Watch
+from weft.kernels.decisions import SLACK, Conduct
 from weft.model import Schedule, Situation
-from weft.policies._late_starts import LateStarts
+from weft.policies._late_starts import LateStarts, late_starts
 from weft.robustness import ROUNDING, slack_and_spare
 
 
@@ -21,3 +22,7 @@ class Slack(LateStarts):
         """The planned start and the slack."""
         slack, _ = slack_and_spare(plan, situation)
         return Watch(plan.start + slack + ROUNDING * plan.makespan)
+
+    def conduct(self) -> Conduct:
+        """The same as numbers, for the kernels."""
+        return late_starts(SLACK)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from weft.contracts import TAKEN, Notice, Verdict, Watch
+from weft.kernels.decisions import NO_START, Conduct
 from weft.model import Freedom, Reuse, Schedule, Situation
 
 
@@ -33,3 +34,7 @@ class Static:
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """A plan that had to be made is taken."""
         return TAKEN
+
+    def conduct(self) -> Conduct:
+        """The same as numbers, for the kernels."""
+        return Conduct(NO_START, np.inf, np.inf, 0.0, compares=False, margin=0.0, rewatches=False)
