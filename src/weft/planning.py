@@ -9,6 +9,8 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_means, sealed
 from weft.errors import PlanningError
+from weft.kernels.list_planners import plan_listed
+from weft.kernels.listing import by_rank
 from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
@@ -17,7 +19,7 @@ from weft.spec import spec_of
 
 Placement = tuple[IntArray, FloatArray, FloatArray]
 
-EQUAL_RANKS = 1e-12  # of the largest rank: what differs by less is rounding, hence a tie
+TOO_LARGE = "the costs and volumes are too large to add up"
 
 
 class Planning:
@@ -159,13 +161,19 @@ class Planning:
 
     def by_rank(self, rank: FloatArray) -> IntArray:
         """The movable tasks, highest rank first, then by topological position."""
-        order = self.situation.workflow.order
-        order = order if self.n_movable == len(order) else order[self.problem.movable[order]]
-        quantum = float(rank.max(initial=0.0)) * EQUAL_RANKS
-        if not np.isfinite(quantum):
-            raise PlanningError("the costs and volumes are too large to add up")
-        level = rank[order] / -quantum if quantum > 0 else np.zeros(len(order))
-        return order[np.argsort(np.rint(level, out=level), kind="stable")]
+        order = by_rank(self.problem, rank)
+        if len(order) < self.n_movable:
+            raise PlanningError(TOO_LARGE)
+        return order
+
+    def listed(self, planner: int) -> Placement:
+        """What a list planner among the kernels makes of it."""
+        placement = plan_listed(
+            self.problem, planner, self.mean_cost, self._least, *self.mean_link
+        )
+        if self.n_movable and (placement[0] < 0).all():
+            self.by_rank(self.upward_rank)  # which says so if that is why
+        return placement
 
     def place(
         self,

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from weft.arrays import IntArray
-from weft.contracts import TAKEN, Notice, Order, Policy, Verdict, Watch
+from weft.contracts import TAKEN, Notice, Order, Policy, Verdict, Watch, is_order
 from weft.coordinator.boards import (
     empty_board,
     grown,
@@ -37,6 +37,7 @@ from weft.coordinator.reasons import reason_of
 from weft.kernels import board as b
 from weft.kernels.attempts import cancel
 from weft.kernels.board import Board
+from weft.kernels.decisions import inputs_to_send
 from weft.kernels.just_in_time import stand_in_line
 from weft.kernels.plans import install_plan, set_alarm
 from weft.kernels.rules import apply_event, dispatch, dispatch_all, hand_out, make_good
@@ -96,7 +97,7 @@ class Coordinator:
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
         self.policy, line, min_min, reuse = None, None, False, Reuse.IN_PLACE
-        if isinstance(strategy, Order):
+        if is_order(strategy):
             line, min_min = strategy.line(workflow), strategy.min_min
         else:
             self.policy, reuse = strategy, strategy.reuse
@@ -584,11 +585,10 @@ class Coordinator:
     def make_room(self, plans: bool = False) -> Board:
         """The board for an event to come, its logs long enough for whatever that can bring.
 
-        If plans are to be taken meanwhile, it has room for every input to be sent anew.
+        If plans are to be taken meanwhile, there is room for what the next one may send.
         """
         self._situation = None
-        anew = len(self.board.in_item) + int(self.board.counts[b.N_TRANSFERS]) if plans else 0
-        self.board = room_for(self.board, anew)
+        self.board = room_for(self.board, inputs_to_send(self.board) if plans else 0)
         return self.board
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:

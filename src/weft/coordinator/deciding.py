@@ -27,7 +27,7 @@ class Deciding:
 
     def __init__(self, coordinator: Coordinator, planner: Any, conduct: Conduct) -> None:
         self.coordinator, self.conduct, self.planner = coordinator, conduct, spec_of(planner)
-        self._code, self._insertion = planner.in_kernels()
+        self._planner = planner.in_kernels()
         n = coordinator.workflow.n_tasks
         self._taken = _nothing_taken(n)
         self._followed: Schedule | None = None
@@ -39,14 +39,14 @@ class Deciding:
         policy = coordinator.policy
         if policy is None or planner is None or policy.learn or coordinator.rest:
             return None
-        if coordinator.purse.kept or coordinator.deadline.kept:
+        if coordinator.purse.kept or coordinator.deadline.kept or coordinator.delays.usual:
             return None
         # a class that changes one of these in part must not be taken for it
         if "conduct" not in vars(type(policy)) or "in_kernels" not in vars(type(planner)):
             return None
         conduct: Conduct = policy.conduct()  # type: ignore[attr-defined]
         restart = policy.freedom == Freedom.RESTART
-        if restart and (conduct.compares or planner.in_kernels()[0] != GTP):
+        if restart and (conduct.compares or planner.in_kernels() != GTP):
             return None
         return Deciding(coordinator, planner, conduct)
 
@@ -76,8 +76,7 @@ class Deciding:
             if not usable.all():
                 link = pf.mean_link_among(np.flatnonzero(usable).astype(np.int32))
             self._ways = Ways(
-                planner=self._code,
-                insertion=self._insertion,
+                planner=self._planner,
                 restart=policy.freedom == Freedom.RESTART,
                 stays=policy.stays,
                 links_alike=pf.links_alike,

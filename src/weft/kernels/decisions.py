@@ -14,17 +14,18 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray, LongArray
 from weft.kernels.board import (
     ANYWHERE,
+    DONE,
     FINISHED,
     GIVEN_UP,
     GRACE,
     N_ATTEMPTS,
-    N_DONE,
     N_MIGRATED,
     N_TRANSFERS,
     RUNNING,
     WAITING,
     Board,
 )
+from weft.kernels.list_planners import plan_listed
 from weft.kernels.listing import by_rank, mean_cost, shortest_cost
 from weft.kernels.placement import place_in_order
 from weft.kernels.plans import install_plan, set_alarm
@@ -50,7 +51,7 @@ from weft.native import compiled
 ROUNDING = 1e-9  # of the makespan: what differs by less is the same
 # what is watched: no start, every start, those beyond the slack, those beyond the spare time
 NO_START, EVERY_START, SLACK, SPARE = range(4)
-HEFT, GTP = range(2)  # planners
+GTP = -1  # the planner that is no list planner
 # places in Taken.counts
 EVALUATED, LEFT_OVER = range(2)  # left over: tasks that lost their inputs on the way
 
@@ -71,7 +72,6 @@ class Ways(NamedTuple):
     """How plans are made: by which planner, and for which machines."""
 
     planner: int
-    insertion: bool
     restart: bool
     stays: bool  # tasks keep their processor where an equal one of its host would do as well
     links_alike: bool
@@ -217,10 +217,24 @@ def can_note(taken: Taken) -> bool:
     return bool(taken.counts[EVALUATED] < len(taken.time))
 
 
+@compiled
+def inputs_to_send(board: Board) -> int:
+    """The most that a new plan may send at once: what is made, to every task that waits for it."""
+    count = 0
+    for task in range(board.n_tasks):
+        if board.status[task] == WAITING:
+            for e in range(board.in_ptr[task], board.in_ptr[task + 1]):
+                producer = board.item_producer[board.in_item[e]]
+                count += producer >= 0 and board.status[producer] == DONE
+    return count
+
+
 def has_room_for_a_plan(board: Board) -> bool:
-    """Whether the logs are long enough for every input to be sent anew, and for what follows."""
-    anew = len(board.in_item) if board.counts[N_DONE] > 0 else 0
-    transfers = anew + 2 * board.counts[N_TRANSFERS] + board.burst
+    """Whether the logs are long enough for what a plan may send, and for an event after it."""
+    under_way = 0
+    for transfer in range(board.counts[N_TRANSFERS]):
+        under_way += np.isnan(board.transfer_arrival[transfer])
+    transfers = inputs_to_send(board) + board.counts[N_TRANSFERS] + under_way + board.burst
     attempts = board.counts[N_ATTEMPTS] + board.burst
     return bool(attempts <= len(board.attempt_task) and transfers <= len(board.transfer_item))
 
@@ -230,8 +244,6 @@ def candidate(
 ) -> tuple[bool, IntArray, FloatArray, FloatArray]:
     """A schedule of all tasks by the planner; and whether every task has its place in it."""
     runs_on = np.full(problem.n_tasks, -1, dtype=np.int32)
-    nowhere = np.empty(0, dtype=np.int32)
-    nobody = np.empty(0)
     if ways.planner == GTP:  # the means are of costs at full availability (equations 1 and 2)
         weight = mean_estimate(board, number, problem.n_processors)
         rank = upward_rank(problem, weight, ways.startup, ways.per_unit)
@@ -242,10 +254,10 @@ def candidate(
         on, start, finish = position(problem, order, runs_on)
     else:
         weight = mean_cost(problem.cost, problem.n_tasks, problem.n_processors)
-        rank = upward_rank(problem, weight, ways.startup, ways.per_unit)
-        order = by_rank(problem, rank)
-        shortest = shortest_cost(problem) if ways.insertion else np.inf
-        on, start, finish = place_in_order(problem, order, nowhere, nobody, shortest)
+        least = shortest_cost(problem)
+        on, start, finish = plan_listed(
+            problem, ways.planner, weight, least, ways.startup, ways.per_unit
+        )
     made = True
     for task in range(problem.n_tasks):
         made = made and (on[task] >= 0 or not problem.movable[task])

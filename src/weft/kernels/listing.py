@@ -59,3 +59,29 @@ def shortest_cost(problem: Problem) -> float:
     for k in range(len(problem.cost)):
         least = min(least, problem.cost[k])
     return least
+
+
+def median_cost(problem: Problem) -> FloatArray:
+    """The median over the processors of what each task costs."""
+    n = problem.n_processors
+    median = np.empty(problem.n_tasks)
+    row = np.empty(n)
+    for task in range(problem.n_tasks):
+        for p in range(n):
+            cost, at = problem.cost[task * n + p], p
+            while at > 0 and row[at - 1] > cost:
+                row[at] = row[at - 1]
+                at -= 1
+            row[at] = cost
+        median[task] = row[n // 2]
+        if n % 2 == 0:
+            median[task] = (row[n // 2 - 1] + row[n // 2]) / 2
+    return median
+
+
+def places(problem: Problem, order: IntArray) -> IntArray:
+    """The place of each task in an order."""
+    place = np.zeros(problem.n_tasks, dtype=np.int32)
+    for k in range(len(order)):
+        place[order[k]] = k
+    return place

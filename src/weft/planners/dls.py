@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from weft.kernels.best_pair import place_best_pair
-from weft.kernels.ranks import upward_rank
+from weft.kernels.list_planners import DLS
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -27,8 +24,8 @@ class Dls:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by DLS."""
         planning = planning_of(situation)
-        median = np.median(planning.cost, axis=1)
-        static_level = upward_rank(planning.problem, median, 0.0, 0.0)
-        line = planning.line(planning.by_rank(planning.upward_rank))
-        placement = place_best_pair(planning.problem, static_level + median, line, False)
-        return planning.schedule(self, placement)
+        return planning.schedule(self, planning.listed(self.in_kernels()))
+
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return DLS

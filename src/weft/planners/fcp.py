@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.kernels.ranks import ready_order
-from weft.kernels.two_choices import place_two_choices
+from weft.kernels.list_planners import FCP
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -24,7 +23,8 @@ class Fcp:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by FCP."""
         planning = planning_of(situation)
-        order = ready_order(planning.problem, planning.by_rank(planning.upward_rank))
-        position = situation.workflow.position
-        placement = place_two_choices(planning.problem, order, position, *planning.mean_link)
-        return planning.schedule(self, placement)
+        return planning.schedule(self, planning.listed(self.in_kernels()))
+
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return FCP

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray
 from weft.kernels.decisions import GTP
+from weft.kernels.listing import mean_cost
 from weft.kernels.positioning import position
 from weft.kernels.ranks import upward_rank
 from weft.model import Freedom, Schedule, Situation
@@ -28,15 +29,15 @@ class Gtp:
         order = planning.by_rank(_rank(planning))
         return planning.schedule(self, position(planning.problem, order, runs_on))
 
-    def in_kernels(self) -> tuple[int, bool]:
-        """The same among the kernels: which it is, and whether it fills gaps."""
-        return GTP, False
+    def in_kernels(self) -> int:
+        """Which of the kernels' planners it is."""
+        return GTP
 
 
 def _rank(planning: Planning) -> FloatArray:
     """Equations 1 and 2: means of the costs at full availability, and of the transfer times."""
-    cost = planning.situation.estimates.cost[:, planning.usable]
-    mean = cost @ np.ones(len(planning.usable)) / len(planning.usable)
+    cost = np.ascontiguousarray(planning.situation.estimates.cost[:, planning.usable])
+    mean = mean_cost(cost.reshape(-1), *cost.shape)
     return upward_rank(planning.problem, mean, *planning.mean_link)
 
 

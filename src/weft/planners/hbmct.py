@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.kernels.groups import place_groups
+from weft.kernels.list_planners import HBMCT
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -19,5 +19,8 @@ class Hbmct:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by HBMCT."""
         planning = planning_of(situation)
-        order = planning.by_rank(planning.upward_rank)
-        return planning.schedule(self, place_groups(planning.problem, order))
+        return planning.schedule(self, planning.listed(self.in_kernels()))
+
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return HBMCT

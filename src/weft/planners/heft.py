@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.kernels.decisions import HEFT
+from weft.kernels.list_planners import HEFT, HEFT_AT_THE_END
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -20,10 +20,8 @@ class Heft:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by HEFT."""
         planning = planning_of(situation)
-        order = planning.by_rank(planning.upward_rank)
-        placement = planning.place(order, insertion=self.insertion)
-        return planning.schedule(self, placement)
+        return planning.schedule(self, planning.listed(self.in_kernels()))
 
-    def in_kernels(self) -> tuple[int, bool]:
-        """The same among the kernels: which it is, and whether it fills gaps."""
-        return HEFT, self.insertion
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return HEFT if self.insertion else HEFT_AT_THE_END

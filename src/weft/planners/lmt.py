@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from weft.kernels.ranks import hop_levels
+from weft.kernels.list_planners import LMT
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -25,7 +23,8 @@ class Lmt:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by LMT."""
         planning = planning_of(situation)
-        level = hop_levels(planning.problem)
-        by_cost = planning.by_rank(planning.mean_cost)
-        order = by_cost[np.argsort(level[by_cost], kind="stable")]
-        return planning.schedule(self, planning.place(order, insertion=False))
+        return planning.schedule(self, planning.listed(self.in_kernels()))
+
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return LMT

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from weft.kernels.best_pair import place_best_pair
+from weft.kernels.list_planners import MIN_MIN
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -21,6 +19,8 @@ class MinMin:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by Min-Min."""
         planning = planning_of(situation)
-        line = planning.line(planning.by_rank(planning.upward_rank))
-        none = np.zeros(planning.problem.n_tasks)
-        return planning.schedule(self, place_best_pair(planning.problem, none, line, False))
+        return planning.schedule(self, planning.listed(self.in_kernels()))
+
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return MIN_MIN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.kernels.ranks import optimistic_cost, ready_order
+from weft.kernels.list_planners import PEFT
 from weft.model import Freedom, Schedule, Situation
 from weft.planning import planning_of
 
@@ -19,7 +19,8 @@ class Peft:
     def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
         """A schedule by PEFT."""
         planning = planning_of(situation)
-        table = optimistic_cost(planning.problem, *planning.mean_link)
-        rank = table.reshape(planning.cost.shape).mean(axis=1)
-        order = ready_order(planning.problem, planning.by_rank(rank))
-        return planning.schedule(self, planning.place(order, bias=table))
+        return planning.schedule(self, planning.listed(self.in_kernels()))
+
+    def in_kernels(self) -> int:
+        """Which of the kernels' list planners it is."""
+        return PEFT
