@@ -60,11 +60,3 @@ def side_by_side(columns: Sequence[FloatArray], n_rows: int) -> FloatArray:
         for number, column in enumerate(columns):
             matrix[rows, number] = column[rows]
     return sealed(matrix)
-
-
-def row_means(matrix: FloatArray) -> FloatArray:
-    """The mean of every row."""
-    # A sum along short rows is slow; a product with ones is fast, but takes all cores for that.
-    total: FloatArray = np.einsum("ij->i", matrix)
-    total /= matrix.shape[1]
-    return total

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_means, sealed
+from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, sealed
 from weft.errors import PlanningError
 from weft.kernels.list_planners import plan_listed
-from weft.kernels.listing import by_rank
+from weft.kernels.listing import by_rank, mean_cost
 from weft.kernels.placement import place_in_order
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
@@ -130,7 +130,7 @@ class Planning:
     @cached_property
     def mean_cost(self) -> FloatArray:
         """The mean cost of each task."""
-        return self._estimates.mean if self._estimates is not None else row_means(self.cost)
+        return mean_cost(self.problem.cost, self.problem.n_tasks, self.problem.n_processors)
 
     @cached_property
     def _least(self) -> float:
@@ -141,7 +141,7 @@ class Planning:
 
     @property
     def _estimates(self) -> Estimates | None:
-        """The estimates, if they are what all processors take now: they know their own means."""
+        """The estimates, if they are what all processors take now."""
         situation = self.situation
         as_they_are = self._all_usable and situation.cost is situation.estimates.cost
         return situation.estimates if as_they_are else None
@@ -168,9 +168,7 @@ class Planning:
 
     def listed(self, planner: int) -> Placement:
         """What a list planner among the kernels makes of it."""
-        placement = plan_listed(
-            self.problem, planner, self.mean_cost, self._least, *self.mean_link
-        )
+        placement = plan_listed(self.problem, planner, self.mean_cost, self._least, *self.mean_link)
         if self.n_movable and (placement[0] < 0).all():
             self.by_rank(self.upward_rank)  # which says so if that is why
         return placement

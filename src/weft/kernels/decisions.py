@@ -394,9 +394,7 @@ def stay(
     waiting = listed[0:count]
     chosen = on.copy()
     slop = ROUNDING * max(1.0, latest_of(finish))
-    if choose_equals(
-        waiting, start, finish, current, chosen, free, group, first, member, slop
-    ):
+    if choose_equals(waiting, start, finish, current, chosen, free, group, first, member, slop):
         for task in range(board.n_tasks):
             on[task] = chosen[task]
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.arrays import FloatArray, frozen, row_means, sealed
+from weft.arrays import FloatArray, frozen, sealed
 from weft.errors import InputError
 from weft.model.platform import Platform
 from weft.model.workflow import Workflow
@@ -23,11 +23,6 @@ class Estimates:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cost", frozen(self.cost, np.float64))
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        """The mean cost of each task."""
-        return sealed(row_means(self.cost))
 
     @cached_property
     def least(self) -> float:
