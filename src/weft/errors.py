@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from weft.quantities import amount, duration
@@ -64,6 +63,8 @@ def rounded_up(value: float, digits: int = 6) -> str:
     """A number with so many digits, and no smaller than it is: it can be asked for."""
     if not math.isfinite(value) or value <= 0:
         return f"{value:.{digits}g}"
+    from decimal import ROUND_CEILING, Decimal
+
     unit = Decimal(1).scaleb(Decimal(value).adjusted() - digits + 1)
     up = (Decimal(value) / unit * (1 - Decimal("1e-12"))).to_integral_value(ROUND_CEILING) * unit
     return f"{up.normalize():f}"

@@ -7,7 +7,6 @@ extension that was built from other sources than those that are here is never us
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -89,9 +88,15 @@ def _changed(found: ModuleType) -> str | None:
             newer = os.stat(path).st_mtime_ns >= built
         except OSError:
             return cast(str, name)
-        if newer and hashlib.sha256(path.read_bytes()).hexdigest() != fingerprint:
+        if newer and _fingerprint(path) != fingerprint:
             return cast(str, name)
     return None
+
+
+def _fingerprint(path: Path) -> str:
+    import hashlib  # which loads OpenSSL: only if it must
+
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _note(trouble: Trouble) -> None:

@@ -7,11 +7,13 @@ import pkgutil
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
-from weft.contracts import Order, Planner, Policy
 from weft.errors import InputError, unknown_name
 from weft.spec import parse_spec
+
+if TYPE_CHECKING:
+    from weft.contracts import Order, Planner, Policy
 
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -28,17 +30,17 @@ def strategy_names() -> list[str]:
 
 def planner_class(name: str) -> type[Planner]:
     """The planner of that name; only its own file is imported."""
-    return cast(type[Planner], _class("planners", "planner", name))
+    return cast("type[Planner]", _class("planners", "planner", name))
 
 
 def strategy_class(name: str) -> type[Policy | Order]:
     """The strategy of that name; only its own file is imported."""
-    return cast(type[Policy | Order], _class("policies", "strategy", name))
+    return cast("type[Policy | Order]", _class("policies", "strategy", name))
 
 
 def planner(spec: str) -> Planner:
     """The planner that a spec string asks for."""
-    return cast(Planner, _build("planners", "planner", spec))
+    return cast("Planner", _build("planners", "planner", spec))
 
 
 def within_budget(chosen: Planner) -> Planner:
@@ -46,19 +48,21 @@ def within_budget(chosen: Planner) -> Planner:
     if any(f.name == "budget" for f in fields(cast(Any, chosen))):
         return chosen
     afford: Any = planner_class("best-affordable")
-    return cast(Planner, afford(start=chosen, quick=True))
+    return cast("Planner", afford(start=chosen, quick=True))
 
 
 def in_time(chosen: Planner, deadline: float) -> Planner:
     """A planner that looks for the cheapest way by a deadline, from what this one plans."""
     if any(f.name == "deadline" for f in fields(cast(Any, chosen))):
-        return cast(Planner, replace(cast(Any, chosen), deadline=deadline))
+        return cast("Planner", replace(cast(Any, chosen), deadline=deadline))
     cheapest: Any = planner_class("cheapest-in-time")
-    return cast(Planner, cheapest(deadline=deadline, start=chosen))
+    return cast("Planner", cheapest(deadline=deadline, start=chosen))
 
 
 def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner | None]:
     """The strategy that a spec string asks for, and the planner it plans with, if any."""
+    from weft.contracts import Order
+
     chosen = _build("policies", "strategy", spec)
     if isinstance(chosen, Order):
         if budgeted:
@@ -109,6 +113,8 @@ def _build(room: str, kind: str, spec: str) -> Any:
 
 def _value(text: str, kind: type, place: str) -> Any:
     """The text of an option as the type its field declares."""
+    from weft.contracts import Planner
+
     if kind is Planner:
         return planner(text)
     try:
