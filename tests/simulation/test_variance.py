@@ -6,7 +6,10 @@ import pytest
 
 from simulation.adapting import AVAILABILITY, FINISHED, case_of, checked_run, comes_to, made, plain
 from weft import registry
+from weft.arrays import BoolArray
 from weft.coordinator import Coordinator
+from weft.coordinator.boards import waiting
+from weft.kernels.board import Board
 from weft.model import Run
 from weft.model.events import Event, NewPlan, Replan
 
@@ -133,3 +136,29 @@ def test_variance_while_it_rests_is_looked_at_later() -> None:
     assert coordinator.handle(Event(AVAILABILITY, 0, 10.0, 0.1)) == []
     commands = coordinator.handle(Event(FINISHED, 1, 100.0))
     assert isinstance(commands[-1], Replan)
+
+
+def test_variance_while_it_rests_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every task takes twice its time; who waits, and for whom, is found out once for a plan."""
+    scans = 0
+
+    def scan(board: Board) -> BoolArray:
+        nonlocal scans
+        scans += 1
+        return waiting(board)
+
+    n = 200
+    case = case_of(made([1.0] * n), plain(1))
+    policy, planner = registry.strategy("aheft")
+    coordinator = Coordinator(case.workflow, case.platform, case.estimates, policy, rest=1e6)
+    (start,) = coordinator.begin()
+    assert isinstance(start, Replan)
+    assert planner is not None
+    plan = planner.plan(coordinator.situation())
+    coordinator.handle(NewPlan(0.0, start.version, plan, seconds=1.0))
+    monkeypatch.setattr("weft.coordinator.coordinator.waiting", scan)
+    for k in range(n):
+        commands = coordinator.handle(Event(FINISHED, k, 2.0 * (k + 1)))
+        assert not any(isinstance(command, Replan) for command in commands)
+    assert coordinator.done
+    assert scans <= 1

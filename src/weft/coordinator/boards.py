@@ -166,15 +166,12 @@ def grown(board: Board, pf: Platform, estimates: Estimates) -> Board:
 def room_for(board: Board, transfers: int = 0) -> Board:
     """The same board, its logs long enough for an event and so many transfers more.
 
-    A loss can make all that is under way be sent again.
+    A loss can make all that is under way be sent again: as many as there were, at most. Who counted
+    them would count again at every event.
     """
-    n, attempts = int(board.counts[b.N_TRANSFERS]), int(board.counts[b.N_ATTEMPTS]) + board.burst
-    most = transfers + 2 * n + board.burst  # as if all were under way
-    if attempts <= len(board.attempt_task) and most <= len(board.transfer_item):
-        return board
-    logged = board.transfer_arrival[:n]
-    transfers += len(logged) + int(np.count_nonzero(np.isnan(logged))) + board.burst
-    while attempts > len(board.attempt_task) or transfers > len(board.transfer_item):
+    attempts = int(board.counts[b.N_ATTEMPTS]) + board.burst
+    most = transfers + 2 * int(board.counts[b.N_TRANSFERS]) + board.burst
+    while attempts > len(board.attempt_task) or most > len(board.transfer_item):
         board = _larger(board)
     return board
 

@@ -17,7 +17,7 @@ from weft.coordinator.boards import (
     room_for,
     waiting,
 )
-from weft.coordinator.check_board import check_board
+from weft.coordinator.check_board import BrokenStateError, check_board
 from weft.coordinator.commands import taken_off
 from weft.coordinator.deadline import TOO_LATE, Deadline
 from weft.coordinator.delays import Delays
@@ -71,6 +71,13 @@ from weft.model.events import (
 from weft.model.money import MONEY_GONE, ROUNDING
 
 LEFT_OVER = "tasks that lost their inputs on the way"
+# where there is a plan, no task that waits gets a place by these, or loses its own
+CALM = (
+    EventKind.TASK_FINISHED,
+    EventKind.ITEM_ARRIVED,
+    EventKind.AVAILABILITY,
+    EventKind.BANDWIDTH,
+)
 CAN_WAIT = (EventKind.TASK_FINISHED, EventKind.AVAILABILITY, EventKind.WAKE)  # no machine changed
 MOST_AHEAD = 256  # tasks that an executor is told of in advance, per processor
 
@@ -107,6 +114,7 @@ class Coordinator:
         self.asked: Replan | None = None
         self.evaluations: list[Evaluation] = []
         self._situation: Situation | None = None
+        self._stranded: bool | None = None  # as long as that is known
         self._left_over = False
         self._deferred: Event | None = None  # variance that has to wait for the end of the rest
         self._woken_at = math.inf  # when it was last asked to be woken for money's sake
@@ -179,10 +187,13 @@ class Coordinator:
             late, changed = self.take(event), False
         else:
             check_event(self.board, event)
+            calm = event.kind in CALM and self.policy is not None
+            stranded = self._stranded if calm else None
             self.make_room()
             value = self.patience.judged(event, self.board)
             self.delays.measure(event, self.board)
             late, changed = self._call(apply_event, int(event.kind), event.which, event.time, value)
+            self._stranded = stranded
             if event.kind == EventKind.BUDGET:
                 self._new_budget(event.value)
             if event.kind == EventKind.WAKE:
@@ -250,7 +261,7 @@ class Coordinator:
         self.board.clock[0] = new.time
         reuse = int(policy.reuse)
         self.board = self.board._replace(just_in_time=False, min_min=False, reuse=reuse)
-        self.policy, self._situation = policy, None
+        self.policy, self._situation, self._stranded = policy, None, None
         self.version += 1
         self.asked = Replan(self.version, new.time, new.because, forced=True)
         return [*taken_off(self.board), self.asked]
@@ -269,7 +280,7 @@ class Coordinator:
         self.board = grown(self.board, new.platform, new.estimates)
         self.platform = replace(new.platform, leaves=self.board.leaves.copy())  # as announced
         self.estimates = new.estimates
-        self._situation = None
+        self._situation = self._stranded = None
         self._set_gates()
 
     def coming(self, processor: int, seconds: float) -> Prepare:
@@ -410,8 +421,9 @@ class Coordinator:
     def _anything_to_plan(self) -> bool:
         """Whether a new plan could move any task."""
         moves_running = self.policy is not None and self.freedom == Freedom.RESTART
-        running = moves_running and bool((self.board.running >= 0).any())
-        return running or bool(waiting(self.board).any())
+        running = int(np.count_nonzero(self.board.running >= 0))
+        over = self.n_done + int(self.board.counts[b.N_GIVEN_UP])
+        return (moves_running and running > 0) or over + running < self.workflow.n_tasks
 
     def _usable(self) -> bool:
         """Whether any processor is there to stay."""
@@ -488,8 +500,10 @@ class Coordinator:
 
     def stranded(self) -> bool:
         """Whether a waiting task has no processor, or one that is gone."""
-        on = self.board.on[waiting(self.board)]
-        return bool(np.any((on < 0) | ~self.board.present[on]))
+        if self._stranded is None:
+            on = self.board.on[waiting(self.board)]
+            self._stranded = bool(np.any((on < 0) | ~self.board.present[on]))
+        return self._stranded
 
     def take(self, new: NewPlan) -> int:
         """Judge a plan that was asked for and follow it if it is taken; a late task, or -1."""
@@ -575,7 +589,7 @@ class Coordinator:
         self.evaluations.append(evaluation)
         self.asked, self._left_over, self._deferred = None, False, None
         if plan is not None:
-            self.plan = plan
+            self.plan, self._stranded = plan, None
             self.version += 1
 
     def leave_over(self) -> None:
@@ -587,13 +601,15 @@ class Coordinator:
 
         If plans are to be taken meanwhile, there is room for what the next one may send.
         """
-        self._situation = None
+        self._situation = self._stranded = None
         self.board = room_for(self.board, inputs_to_send(self.board) if plans else 0)
         return self.board
 
     def _call(self, kernel: Any, *arguments: Any) -> Any:
         """Call a rule; what was read off the board is out of date then."""
         self._situation = None
+        if kernel is not dispatch and kernel is not dispatch_all:  # what starts had its place
+            self._stranded = None
         return kernel(self.board, *arguments)
 
     def _reason(self, notice: Notice) -> str:
@@ -602,5 +618,8 @@ class Coordinator:
     def check_state(self) -> None:
         """Raise BrokenStateError if the run's state contradicts itself."""
         check_board(self.board, pending=self.asked is not None)
+        known, self._stranded = self._stranded, None
+        if self.stranded() != known and known is not None:
+            raise BrokenStateError("whether a task has no processor is not what was known")
         self.meter.check(self.board, self.workflow, self.platform)
         self.delays.check(self.board)
