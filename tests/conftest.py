@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from cli.forked import end_all
 from weft.planners import _ladder, _search, cheapest_in_time
 
 settings.register_profile("repeatable", derandomize=True)
@@ -33,3 +34,10 @@ def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEFT_HOME", str(tmp_path_factory.mktemp("weft-home")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_commands() -> Iterator[None]:
+    """Nothing waits for commands when the tests are over."""
+    yield
+    end_all()

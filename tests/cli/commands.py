@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+from .forked import run_forked
 
 # what is said where a machine is so busy that a small search takes seconds
 SLOW = re.compile(r"^(looking for a plan|planning for many budgets): \d+% after \d+ s\n", re.M)
@@ -30,8 +31,7 @@ processors:
 
 def weft(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
-    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    done = run_forked(MAIN, [*map(str, arguments)], cwd)
     done.stderr = SLOW.sub("", done.stderr)
     return done
 

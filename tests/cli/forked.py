@@ -1,0 +1,146 @@
+"""The command in a process of its own, for the price of a fork.
+
+A process that has imported weft waits, and forks for each command: nothing is shared with the
+tests, nor between commands. Arguments, directory, environment and streams are the command's own.
+It ends as any program in Python does, but for freeing its memory bit by bit, which would take
+longer than most commands. What is settled while Python and weft are loaded (the seed of hashes,
+plain kernels) stays so: each such environment has a process of its own that waits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+from typing import NoReturn
+
+_SETTLED = ("PYTHON", "WEFT_PLAIN", "MPL", "OMP", "OPENBLAS")  # how such variables begin
+_WAIT = "import sys; sys.path.insert(0, {!r}); from cli.forked import wait; wait({!r})"
+_PRELOADED = (
+    "matplotlib.backends.backend_agg",
+    "weft.api",
+    "weft.charts",
+    "weft.experiments.comparison",
+    "weft.live.sittings",
+    "weft.planners.heft",
+    "yaml",
+)
+
+
+def run_forked(
+    main: str, arguments: list[str], cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The program `main` with these arguments, from its start to its end."""
+    settled = {k: v for k, v in os.environ.items() if k.startswith(_SETTLED)}
+    return _waiting(main, tuple(sorted(settled.items()))).run(arguments, cwd or Path.cwd())
+
+
+class _Waiting:
+    """A process that waits for commands, as the tests see it."""
+
+    def __init__(self, main: str) -> None:
+        ours, theirs = socket.socketpair()
+        code = _WAIT.format(str(Path(__file__).parents[1]), main)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        self._socket, self._answers = ours, ours.makefile("r")
+
+    def run(self, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+        """One command; its streams are read until nobody has them any more."""
+        request = json.dumps([arguments, str(cwd), dict(os.environ)]).encode()
+        out, err = os.pipe(), os.pipe()
+        head = len(request).to_bytes(8, "little")
+        socket.send_fds(self._socket, [head], [out[1], err[1]])
+        self._socket.sendall(request)
+        os.close(out[1])
+        os.close(err[1])
+        said: list[str] = []
+        with open(out[0], encoding="utf-8") as printed, open(err[0], encoding="utf-8") as messages:
+            reader = threading.Thread(target=lambda: said.append(messages.read()))
+            reader.start()
+            text = printed.read()
+            reader.join()
+        code = int(self._answers.readline())
+        return subprocess.CompletedProcess(arguments, code, text, said[0])
+
+    def end(self) -> None:
+        """Nothing is asked for any more."""
+        self._answers.close()
+        self._socket.close()
+        self._process.wait()
+
+
+_all: list[_Waiting] = []
+
+
+def end_all() -> None:
+    """End what waits."""
+    _waiting.cache_clear()
+    while _all:
+        _all.pop().end()
+
+
+@cache
+def _waiting(main: str, settled: tuple[tuple[str, str], ...]) -> _Waiting:
+    _all.append(_Waiting(main))
+    return _all[-1]
+
+
+def wait(main: str) -> None:
+    """Serve the socket whose number is the argument: fork, and run `main`, for each request."""
+    del sys.path[0]  # the tests' folder, which the command does not have
+    for name in _PRELOADED:
+        importlib.import_module(name)
+    importlib.import_module("weft.cli.main").build_app()  # with the modules of all commands
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        while True:
+            head, descriptors, _, _ = socket.recv_fds(requests, 8, 2)
+            if not head:
+                sys.exit()  # the tests are over
+            length, request = int.from_bytes(head, "little"), b""
+            while len(request) < length:
+                request += requests.recv(length - len(request))
+            child = os.fork()
+            if not child:
+                break
+            for descriptor in descriptors:
+                os.close(descriptor)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            requests.sendall(f"{status}\n".encode())
+    arguments, directory, environment = json.loads(request)
+    for stream, descriptor in enumerate(descriptors, 1):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["-c", *arguments]
+    try:
+        exec(main, {"__name__": "__main__"})
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            raise
+        _leave(ended.code or 0)
+    _leave(0)
+
+
+def _leave(code: int) -> NoReturn:
+    """What Python does at its end: wait for threads, call who wants to be called, flush."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
+    os._exit(code)
