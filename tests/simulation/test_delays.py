@@ -158,7 +158,6 @@ def test_a_delay_that_is_measured_changes_no_other_task() -> None:
     coordinator = begun("slack", n=40)
     board = coordinator.board
     latest, steps = board.latest.copy(), board.steps
-    board.latest.flags.writeable = False
     for k in range(30):
         # a second of its own, and half a second until that is heard
         ended = Event(EventKind.TASK_FINISHED, k, 1.5 * (k + 1), detail={"seconds": 1.0})
