@@ -136,6 +136,15 @@ def test_bench_quality_for_people() -> None:
     assert {line.split()[0] for line in lines[3:]} >= set(registry.planner_names())
 
 
+def test_bench_simulate_tells_goals() -> None:
+    content = json.loads(succeed("bench", "simulate", "--goals", "--runs", "2", "--json"))
+    assert {row["strategy"]: row["goal"]["bound"] for row in content["many"]} == {
+        "static": 5_000,
+        "slack": 1_500,
+    }
+    assert all(row["verdict"] in ("reached", "missed") for row in content["fixed"])
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
 def test_ctrl_c() -> None:
     # a terminal for standard error: its progress bar says when the work has begun

@@ -99,12 +99,14 @@ class Platform:
 
     def mean_link_among(self, processors: IntArray) -> Link:
         """The same among some processors."""
-        hosts, n = self.host[processors], len(processors)
-        if self.links_alike and n > 1 and len(set(hosts.tolist())) == n:
+        hosts, n = self.host[processors].tolist(), len(processors)
+        if self.links_alike and n > 1 and len(set(hosts)) == n:
             return Link(float(self.time_per_unit[0, 1]), float(self.startup[0, 1]))
-        pairs, at = max(1, n * (n - 1)), np.ix_(hosts, hosts)
-        startup, per_unit = self.startup[at].sum() / pairs, self.time_per_unit[at].sum() / pairs
-        return Link(time_per_unit=float(per_unit), startup=float(startup))
+        startup, per_unit, pairs = self.startup, self.time_per_unit, max(1, n * (n - 1))
+        if hosts != list(range(self.n_hosts)):
+            at = np.ix_(hosts, hosts)
+            startup, per_unit = startup[at], per_unit[at]
+        return Link(float(per_unit.sum() / pairs), float(startup.sum() / pairs))
 
     @staticmethod
     def build(
