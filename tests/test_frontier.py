@@ -272,7 +272,7 @@ def test_every_point_is_given_when_asked_for(instance: tuple[Workflow, Platform]
         assert again.planner == point.schedule.planner
     fastest = weft.plan(workflow, platform)
     assert found.points[-1].makespan <= fastest.makespan * (1 + 1e-9)
-    if found.points[0].cost > 0:
+    if found.points[0].cost > 0 and platform.adds_up:  # else a path may lead below the cheapest
         with pytest.raises(UnaffordableError):
             weft.plan(workflow, platform, budget=found.points[0].cost * 0.999)
 

@@ -69,42 +69,41 @@ def gain_in_order(
 
 @compiled
 def gain_what_shortens(
-    problem: Problem, order: IntArray, pairs: IntArray, money: FloatArray, on: IntArray,
-    work: Workspace, shortest: float, total: float, limit: float, makespan: float,
-    settled: float,
-) -> tuple[IntArray, int]:  # fmt: skip
+    problem: Problem, order: IntArray, pairs: IntArray, begin: int, money: FloatArray,
+    on: IntArray, work: Workspace, shortest: float, limit: float, settled: float, count: int,
+    taken: IntArray, totals: FloatArray, makespans: FloatArray,
+) -> int:  # fmt: skip
     """GAIN2 with care: what does not shorten the makespan, as it is by then, is undone.
 
-    What is settled ends when it does, whatever is reassigned.
+    So many are taken before it begins with a pair; it notes which are taken, and the total and the
+    makespan after each, and before the first. What is settled ends when it does.
     """
-    moves, count = np.empty(len(pairs), dtype=np.int32), 0
     place = np.zeros(problem.n_tasks, dtype=np.int32)
     for k in range(len(order)):
         place[order[k]] = k
     fill_after(problem, order, on, work)
-    for k in range(len(pairs)):
+    for k in range(begin, len(pairs)):
         task, p = pairs[k] // problem.n_processors, pairs[k] % problem.n_processors
         here = on[task]
         extra = money[pairs[k]] - money[task * problem.n_processors + here]
-        if total + extra > limit:
+        if totals[count] + extra > limit:
             continue
         so_far = 0.0
         clear(problem, work)
         for j in range(place[task]):
-            ends = place_one(problem, order[j], on[order[j]], shortest, work)
-            so_far = max(so_far, ends)
+            so_far = max(so_far, place_one(problem, order[j], on[order[j]], shortest, work))
         on[task] = p
-        sooner = makespan * (1 - SHORTER)
+        sooner = makespans[count] * (1 - SHORTER)
         ends = place_rest(problem, order, place[task], on, shortest, work, so_far, 0.0, sooner)
         if max(settled, ends) < sooner:
-            makespan = max(settled, ends)
-            total += extra
-            moves[count] = pairs[k]
+            taken[count] = k
             count += 1
+            totals[count] = totals[count - 1] + extra
+            makespans[count] = max(settled, ends)
             fill_after(problem, order, on, work)
         else:
             on[task] = here
-    return moves, count
+    return count
 
 
 @compiled

@@ -17,6 +17,7 @@ from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.kernels.reassignment import (
     gain_again_and_again,
     gain_in_order,
+    gain_what_shortens,
     lose_again_and_again,
     lose_in_order,
     money_along,
@@ -73,10 +74,46 @@ def gain_paths(
     weight = np.divide(gained, extra, out=np.full(len(pairs), np.inf), where=~free & (extra != 0))
     ranked = _sorted(pairs, -weight, counts)
     if variant == 2 and careful:
-        return lambda limit: table.what_shortens(on, ranked, total, limit, makespan)
+        if table.may_restart:
+            return lambda limit: table.what_shortens(on, ranked, total, limit, makespan)
+        return Shortening(table, on, ranked, total, makespan).within
     return lambda limit: _taken(
         *gain_in_order(problem, ranked, table.seconds, money, on.copy(), total, limit, careful)
     )
+
+
+class Shortening:
+    """GAIN2 with care, for one limit after another.
+
+    With less money it goes the same way, up to the first reassignment that is too dear by then.
+    """
+
+    def __init__(
+        self, table: Table, on: IntArray, pairs: IntArray, total: float, makespan: float
+    ) -> None:
+        self.table, self.on, self.pairs = table, on, pairs
+        self.limit, self.count = -np.inf, 0
+        self.taken = np.zeros(len(pairs), dtype=np.int32)
+        self.totals, self.makespans = np.zeros(len(pairs) + 1), np.zeros(len(pairs) + 1)
+        self.totals[0], self.makespans[0] = total, makespan
+
+    def within(self, limit: float) -> IntArray:
+        """The pairs that are taken while the tasks cost no more than the limit."""
+        table, begin, kept = self.table, 0, 0
+        if limit <= self.limit:
+            dear = self.totals[1 : self.count + 1] > limit
+            kept = int(dear.argmax()) if dear.any() else self.count
+            begin = int(self.taken[kept]) if dear.any() else len(self.pairs)
+        self.limit = limit
+        self.count = gain_what_shortens(
+            table.planning.problem, table.order, self.pairs, begin, table.money,
+            after(table, self.on, self._first(kept)), table.workspace, table.shortest, limit,
+            table.ends_anyhow, kept, self.taken, self.totals, self.makespans,
+        )  # fmt: skip
+        return self._first(self.count)
+
+    def _first(self, count: int) -> IntArray:
+        return self.pairs[self.taken[:count]]
 
 
 def after(table: Table, on: IntArray, moves: IntArray) -> IntArray:

@@ -12,7 +12,6 @@ from weft.errors import UnaffordableError
 from weft.kernels.descent import descend
 from weft.kernels.reassignment import (
     SHORTER,
-    gain_what_shortens,
     makespans_after,
     makespans_along,
 )
@@ -44,6 +43,8 @@ class Table:
         self.seconds = self._seconds()
         self.money = self.seconds * np.tile(self.price, problem.n_tasks)
         self._asked: dict[tuple[bytes, bytes], FloatArray] = {}
+        self._made: dict[tuple[int, bytes, bytes], Schedule] = {}
+        self._costs: dict[int, tuple[Schedule, float]] = {}
 
     def _runs_on(self) -> IntArray:
         """Where each movable task runs, -1 where it does not."""
@@ -99,7 +100,11 @@ class Table:
 
     def cost(self, schedule: Schedule) -> float:
         """What everything costs in the end, by this schedule."""
-        return forecast(schedule, self.situation).projected
+        known = self._costs.get(id(schedule))
+        if known is None:  # it is kept with its schedule, so that no other gets the same number
+            known = schedule, forecast(schedule, self.situation).projected
+            self._costs[id(schedule)] = known
+        return known[1]
 
     def affords(self, schedule: Schedule) -> bool:
         """Whether that is within the budget."""
@@ -107,7 +112,10 @@ class Table:
 
     def schedule(self, on: IntArray, planner: Any) -> Schedule:
         """The tasks in rank order, each where it is assigned to, filling gaps."""
-        return self.planning.schedule(planner, self.placement(on))
+        key = id(planner), on.tobytes(), self.order.tobytes()  # no planner ends before its table
+        if key not in self._made:  # searches come to the same assignment in many ways
+            self._made[key] = self.planning.schedule(planner, self.placement(on))
+        return self._made[key]
 
     def placement(self, on: IntArray) -> Placement:
         """The same as arrays.
@@ -190,13 +198,10 @@ class Table:
     def what_shortens(
         self, on: IntArray, pairs: IntArray, total: float, limit: float, makespan: float
     ) -> IntArray:
-        """The pairs that shorten the makespan when their turn comes, and are affordable then."""
-        if not self.may_restart:
-            moves, count = gain_what_shortens(
-                self.planning.problem, self.order, pairs, self.money, on.copy(), self.workspace,
-                self.shortest, total, limit, makespan, self.ends_anyhow,
-            )  # fmt: skip
-            return moves[:count].astype(np.int32)
+        """The pairs that shorten the makespan when their turn comes, and are affordable then.
+
+        Tasks that run may be begun anew; see `Shortening` where none may.
+        """
         current, taken = on.copy(), []
         for pair in pairs.tolist():
             task, p = divmod(pair, self.processors)
