@@ -165,7 +165,7 @@ def _begin(
     stdin, stdout, stderr = streams
     return subprocess.Popen(
         _arguments(job, "" if gate is None else WAIT),
-        stdin=stdin if gate is None else gate.stdin,
+        stdin=stdin if gate is None else gate.build(),
         stdout=stdout,
         stderr=stderr,
         cwd=job.scratch,

@@ -23,17 +23,20 @@ UNTIL = "until"  # in the detail of an event: the moment, by the wall clock, unt
 class Heartbeat:
     """Posts an event now and then while something runs; the driving thread notes it."""
 
-    def __init__(self, post: Callable[[Event], None], clock: Callable[[], float]) -> None:
-        self._post, self._clock = post, clock
-        self._closed, self._runs = threading.Event(), False
+    def __init__(
+        self,
+        post: Callable[[Event], None],
+        clock: Callable[[], float],
+        something_runs: Callable[[], bool],
+    ) -> None:
+        self._post, self._clock, self._something_runs = post, clock, something_runs
+        self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watch(self, runs: bool) -> None:
-        """Whether anything runs; called by the thread that drives."""
-        self._runs = runs
-        if runs and self._thread is None:
-            self._thread = threading.Thread(target=self._beat, name="weft-heartbeat", daemon=True)
-            self._thread.start()
+    def begin(self) -> None:
+        """Look from now on whether anything runs: now and then, not at every event."""
+        self._thread = threading.Thread(target=self._beat, name="weft-heartbeat", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Post nothing more."""
@@ -44,7 +47,7 @@ class Heartbeat:
     def _beat(self) -> None:
         """The thread."""
         while not self._closed.wait(min(MOST, max(LEAST, SHARE * self._clock()))):
-            if self._runs:
+            if self._something_runs():
                 self._post(Event(EventKind.AVAILABILITY, 0, 0.0, 1.0, WHY))
 
 

@@ -132,7 +132,7 @@ class Session:
         self.spending = Spending(self.coordinator, self.warn)
         self.overdue = Overdue(self.coordinator, machines.post, clock)
         self.lateness = Lateness(self.coordinator, self.warn)
-        self.heartbeat = Heartbeat(machines.post, clock)
+        self.heartbeat = Heartbeat(machines.post, clock, self._something_runs)
 
     @property
     def coordinator(self) -> Coordinator:
@@ -153,6 +153,7 @@ class Session:
         """Until every task is done or given up, or the run is held back and nothing runs."""
         events: list[Event] = []
         self._forget_speeds()
+        self.heartbeat.begin()
         while True:
             self._perform(commands)
             for event in events:
@@ -164,7 +165,6 @@ class Session:
             self.spending.look()
             self.lateness.look()
             self.overdue.watch()
-            self.heartbeat.watch(bool((self.coordinator.board.running >= 0).any()))
             self.listener.happened(self, events)
             self.estimating.learner.flush()
             if self.coordinator.done or self.coordinator.halted:
@@ -173,9 +173,14 @@ class Session:
 
     def _perform(self, commands: list[Command]) -> None:
         """Have it done at once: what is noted and shown of what was heard can wait."""
+        if not commands and not self.recorder.pending:
+            return
         self.machines.foresee(commands)
         perform(self.progress, self.machines, commands)
         self.machines.flush()
+
+    def _something_runs(self) -> bool:
+        return bool((self.coordinator.board.running >= 0).any())
 
     def _forget_speeds(self) -> None:
         """What was measured in an earlier sitting counts no more."""

@@ -32,12 +32,13 @@ class Spending:
         self.money: Money | None = None  # None where nothing has a price
         self._next = 0.0
         self._told: float | None = None  # the budget that was said not to do
+        self._looked_at: tuple[Platform, bool] | None = None  # whether anything there has a price
         self._known = self._overrun()
 
     def look(self) -> None:
         """Say at once that the budget will not do; look at the money, if it is time."""
         coordinator = self._coordinator
-        if not costs_money(coordinator.platform):
+        if not self._matters():
             return
         self._say()
         begun = time.monotonic()
@@ -48,11 +49,18 @@ class Spending:
 
     def last(self) -> Money | None:
         """The money in the end."""
-        if not costs_money(self._coordinator.platform):
+        if not self._matters():
             return None
         self._say()
         self.money = self._coordinator.money()
         return self.money
+
+    def _matters(self) -> bool:
+        """Whether anything costs anything; asked at every event, and worked out once."""
+        platform = self._coordinator.platform
+        if self._looked_at is None or self._looked_at[0] is not platform:
+            self._looked_at = platform, costs_money(platform)
+        return self._looked_at[1]
 
     def needed(self) -> float | None:
         """What all of it would cost, if the run was stopped for its budget."""
