@@ -15,6 +15,7 @@ from weft.errors import InputError
 if TYPE_CHECKING:
     from weft.experiments import dask_joins as joining
     from weft.experiments.dask_speed import Pair, Ratios
+    from weft.experiments.overhead import Overhead
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
@@ -153,29 +154,35 @@ def _joins_as_data(measured: list[joining.Pair], found: list[joining.Ratios]) ->
 
 
 def overhead(
-    tasks: Annotated[int, typer.Option(min=1, help="Functions that do nothing, on Dask.")] = 10_000,
+    tasks: Annotated[
+        int, typer.Option(min=0, help="Functions that do nothing, on Dask; 0: none.")
+    ] = 10_000,
     commands: Annotated[int, typer.Option(min=1, help="Commands `true`, on this machine.")] = 1_000,
+    processors: Annotated[
+        int, typer.Option(min=1, help="Of this machine: threads of a loop, and weft's.")
+    ] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Throughput of weft with tasks that do nothing, beside plain Dask futures and a bare loop.
+    """Throughput of weft with tasks that do nothing, beside plain Dask futures and bare loops.
 
-    Example: `weft bench overhead`
+    A loop of threads gives the same shell the same flags, in a directory for each command as weft
+    does, or in one for all. Example: `weft bench overhead`
     """
     from weft.experiments import overhead as experiment
 
-    parts: list[tuple[str, Callable[[], Any]]] = [
-        ("commands on this machine", lambda: experiment.local_commands(commands)),
-        ("functions on Dask", lambda: experiment.dask_functions(tasks)),
+    parts: list[tuple[str, Callable[[], list[Overhead]]]] = [
+        ("commands on this machine", lambda: experiment.local_commands(commands, processors)),
+        ("functions on Dask", lambda: [experiment.dask_functions(tasks)] if tasks else []),
     ]
     found = []
     for what, measure in parts:
         with progress_bar(what, not as_json):
-            found.append(measure())
+            found += measure()
     if as_json:
         rows = [{**asdict(o), "ratio": o.ratio, "verdict": o.verdict} for o in found]
         print(json.dumps(rows, indent=1))
         return
-    print("Tasks that do nothing, per second: the best of three turns of each")
+    print("Tasks that do nothing, per second: the best turn of each, and the median of the ratios")
     table(
         ["what", "tasks", "bare", "weft", "ratio", "weft's CPU per task", "verdict"],
         [
