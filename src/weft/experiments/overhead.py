@@ -120,7 +120,7 @@ def _in_turns(
     tasks: int,
     repeats: int,
 ) -> list[Overhead]:
-    """Each way and weft, one after the other; weft's first turn, which also imports, is left out."""
+    """Each way and weft, one after the other; weft's first turn, with its imports, is left out."""
     seconds: dict[str, list[float]] = {what: [] for what in bare}
     own, cpu = list[float](), list[float]()
     ours(-1)
