@@ -277,6 +277,21 @@ def test_every_point_is_given_when_asked_for(instance: tuple[Workflow, Platform]
             weft.plan(workflow, platform, budget=found.points[0].cost * 0.999)
 
 
+def test_a_plan_that_costs_less_than_the_cheapest_by_task_is_no_reason_to_give_up() -> None:
+    """Sending costs too, so a path leads below what is known without it."""
+    costs = {
+        "p0": [10.68385289, 8.01227824, 9.7293826, 17.97538837, 17.90441806, 18.8841065, 6.769026],
+        "p1": [4.94611472, 11.56843209, 2.53701698, 14.95420596, 17.6299153, 11.0575654, 6.453905],
+    }
+    tasks = {f"t{k}": {"cost": {p: costs[p][k] for p in costs}} for k in range(7)}
+    sizes = {"02": 3.996, "05": 0.904, "06": 2.082, "34": 1.372, "35": 4.073, "45": 1.176}
+    edges = [[f"t{pair[0]}", f"t{pair[1]}", size] for pair, size in sizes.items()]
+    processors = [Processor("p0", price=1.29332911), Processor("p1", price=1.37425995)]
+    platform = Platform.build(processors, Link(price=0.5))
+    found = pareto(weft.load({"tasks": tasks, "edges": edges}), platform, points=7)
+    check_frontier(found)
+
+
 @pytest.mark.parametrize("spec", ["best-affordable", "best-affordable[start=loss1]"])
 def test_no_rung_is_climbed_twice_from_the_same_starts(
     spec: str, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
@@ -124,7 +125,8 @@ class _Search:
                 self.ask(budget)
             for point in _best(self.answers.values()):
                 if point.budget - point.cost > FINEST * (self.high - self.low):
-                    self.ask(self._short(point.cost))  # maybe it is given for what it costs
+                    with suppress(UnaffordableError):  # where costs do not add up
+                        self.ask(self._short(point.cost))  # maybe it is given for what it costs
         self.progress(1.0)
         return self._apart(_best(self.answers.values()))
 
