@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import io
@@ -78,7 +79,8 @@ def _options(
 def main() -> None:
     """Run the command line; an error that the user can mend is one message and exit code 2."""
     asked = sys.argv[1] if len(sys.argv) > 1 else ""
-    gc.set_threshold(50_000, 10, 10)  # most of what a command makes is there until its end
+    gc.set_threshold(50_000, 10, 10)  # most of what a command makes is there until its end,
+    atexit.register(gc.freeze)  # and then goes with the process: nobody need look through it
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # a Windows pipe lacks most letters
     try:
