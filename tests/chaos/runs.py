@@ -26,15 +26,9 @@ from weft.model.check_run import check_run
 from weft.model.events import EventKind
 
 LIMIT = 120.0  # seconds for anything that is waited for: a hang fails, a slow machine does not
-MANY = int(os.environ.get("WEFT_CHAOS", "0"))  # repetitions; `make chaos` asks for many
 MODULUS = 1_000_003
 MARK = "WEFT_CHAOS_RECORDS"
 CLI = "import sys; from weft.cli import main; sys.argv[0] = 'weft'; sys.exit(main())"
-
-
-def repetitions(few: int, share: float = 1.0) -> range:
-    """Seeds of a test: a few, or the share of as many as are asked for."""
-    return range(max(few, round(MANY * share)))
 
 
 def until(holds: Callable[[], Any], what: str, limit: float = LIMIT) -> Any:

@@ -12,11 +12,11 @@ from chaos.runs import (
     drive_and_kill,
     moments,
     rebuilt,
-    repetitions,
     sums,
     until,
     write,
 )
+from repeated import repetitions
 from weft.model.events import EventKind
 
 N = 60

@@ -16,12 +16,12 @@ from chaos.runs import (
     ended,
     moments,
     rebuilt,
-    repetitions,
     rows,
     sums,
     until,
     write,
 )
+from repeated import repetitions
 
 STRATEGIES = ("auto", "slack", "static", "always[planner=heft]", "fifo")
 SCRIPT = str(Path(__file__).with_name("sums_flow.py"))

@@ -12,7 +12,8 @@ import pytest
 
 import weft
 from chaos.needed import check_only_needed
-from chaos.runs import MODULUS, limited, repetitions
+from chaos.runs import MODULUS, limited
+from repeated import repetitions
 from weft.journal.log import read
 from weft.journal.places import RunHome
 from weft.live import Outcome, Session

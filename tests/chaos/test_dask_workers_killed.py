@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import weft
-from chaos.runs import MODULUS, limited, repetitions, sums
+from chaos.runs import MODULUS, limited, sums
+from repeated import repetitions
 from weft.journal.log import read
 from weft.live import Session
 from weft.live.replay import replay

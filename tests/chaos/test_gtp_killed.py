@@ -12,11 +12,11 @@ from chaos.runs import (
     drive_and_kill,
     moments,
     rebuilt,
-    repetitions,
     sums,
     until,
     write,
 )
+from repeated import repetitions
 
 N = 120
 STRATEGY = "gtp/c/r[period=0.1]"

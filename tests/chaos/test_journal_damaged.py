@@ -17,11 +17,11 @@ from chaos.runs import (
     ended,
     killed,
     rebuilt,
-    repetitions,
     sums,
     until,
     write,
 )
+from repeated import repetitions
 
 Damage = Callable[[bytes, random.Random], bytes]
 

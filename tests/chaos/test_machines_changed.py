@@ -10,12 +10,12 @@ from chaos.runs import (
     ended,
     killed,
     rebuilt,
-    repetitions,
     sums,
     until,
     write,
 )
 from live.people import nothing_starts_where_it_leaves
+from repeated import repetitions
 from weft.model.events import EventKind
 
 STRATEGIES = ("aheft", "fifo", "slack")

@@ -18,12 +18,12 @@ from chaos.runs import (
     check_nothing_repeated,
     ended,
     rebuilt,
-    repetitions,
     rows,
     sums,
     until,
     write,
 )
+from repeated import repetitions
 from weft.model import Tolerance
 from weft.model.events import MACHINE_LOST
 

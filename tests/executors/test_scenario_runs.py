@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft
+from repeated import repetitions
 from simulation.worlds import same_record
 from twins.situations import random_instance
 from weft.errors import InputError, PlanningError
@@ -32,7 +33,7 @@ SCENARIOS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", SCENARIOS, ids=str)
 def test_runs_are_valid_and_alike_in_both_gears(options: dict[str, Any], strategy: str) -> None:
     happened = 0
-    for seed in range(8):
+    for seed in repetitions(5):
         rng = np.random.default_rng(seed)
         workflow, platform = random_instance(rng, changes=seed % 3 == 0)
         if platform.n_processors < 2:

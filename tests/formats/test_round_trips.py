@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from repeated import examples
 from weft.formats import (
     FORMATS,
     load,
@@ -23,7 +24,11 @@ from weft.formats import (
 )
 from weft.model import Item, Link, Platform, Processor, TaskSpec, Workflow
 
-SOME = settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+SOME = settings(
+    deadline=None,
+    max_examples=examples(50),
+    suppress_health_check=[HealthCheck.differing_executors],
+)
 
 NAMES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8),
@@ -61,6 +66,9 @@ def workflows(draw: st.DrawFn, one_cost: bool = False) -> Workflow:
     text = st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
     specs = {i: TaskSpec(draw(st.one_of(st.none(), NAMES)), draw(text)) for i in range(n)}
     specs = {i: spec for i, spec in specs.items() if spec != TaskSpec()}
+    made = [item.name for item in items if item.name]
+    # a command that names what another task makes is refused
+    assume(not any(name in (spec.run or "") for spec in specs.values() for name in made))
     return Workflow.from_items(draw(NAMES), names, base, items, columns, specs)
 
 

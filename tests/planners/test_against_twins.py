@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from repeated import FIRST, examples, repetitions
 from twins import SEARCHES, TWINS
 from twins.ranks import rank_d, rank_u
 from twins.situations import random_situation, situations
@@ -24,14 +25,14 @@ def test_every_planner_has_a_twin() -> None:
 @pytest.mark.parametrize("name", sorted(TWINS))
 @pytest.mark.parametrize("exact", [True, False])
 def test_same_as_twin(name: str, exact: bool) -> None:
-    rng = np.random.default_rng(len(name) + 1000 * exact)
-    for _ in range(16 if name in SLOW else 200):
+    rng = np.random.default_rng([FIRST, len(name) + 1000 * exact])
+    for _ in repetitions(8, 0.5) if name in SLOW else repetitions(80, 10):
         situation = random_situation(rng, exact=exact)
         _compare(name, situation, exact)
 
 
 @given(situation=situations(exact=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @pytest.mark.parametrize("name", sorted({*TWINS} - SLOW))
 def test_same_as_twin_on_what_hypothesis_finds(name: str, situation: Situation) -> None:
     _compare(name, situation, exact=True)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repeated import examples, repetitions
 from twins import hbmct, heft
 from twins.budget import Shop, Unaffordable, gain, loss, makespan
 from twins.priced import between, priced, with_prices
@@ -64,7 +65,7 @@ def compare(
     return ours
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     name=names,
     start=st.sampled_from(sorted(STARTS)),
@@ -104,7 +105,8 @@ def test_same_as_twin_on_larger_graphs(name: str, faithful: bool) -> None:
 def test_same_as_twin_on_the_paper_s_graphs(
     family: str, start: str, name: str, faithful: bool
 ) -> None:
-    for seed, k in enumerate((0.1, 0.5, 0.9)):
+    for seed in repetitions(1):
+        k = (0.1, 0.5, 0.9)[(seed + int(name[-1])) % 3]
         workflow = generate(family, seed, processors=3, beta=1.0, **FAMILIES[family])
         platform = generate_platform(3, heterogeneity=1.0, price_noise=1.0, seed=seed)
         situation = Situation.at_start(workflow, platform)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from repeated import repetitions
 from simulation.worlds import Case, Checked, random_case, same_record
 from weft import api, registry
 from weft.coordinator import Coordinator, Purse
@@ -88,7 +89,7 @@ def run_with(
 @pytest.mark.parametrize("plain", [True, False])
 def test_random_worlds(spec: str, plain: bool) -> None:
     known = 0
-    for seed in range(12):
+    for seed in repetitions(5, 0.5):
         case = priced(random_case(seed, stops=False), seed, plain)
         budget = 1.3 * cheapest_cost(case)
         native = run_with(case, spec, budget)
@@ -104,7 +105,7 @@ def test_random_worlds(spec: str, plain: bool) -> None:
 @pytest.mark.parametrize("spec", ["static[planner=loss3]", "gtp/c/r", "aheft"])
 def test_stops_for_money(spec: str) -> None:
     stopped = 0
-    for seed in range(25):
+    for seed in repetitions(10):
         case = priced(random_case(seed, stops=False), seed)
         budget = 1.05 * cheapest_cost(case)
         native = run_with(case, spec, budget, STOP)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from repeated import repetitions
 from simulation.worlds import Case, random_case, same_record, specs
 from weft import registry
 from weft.executors.reality import Reality
@@ -47,7 +48,7 @@ def both_gears(case: Case, spec: str) -> None:
 @pytest.mark.parametrize("kind", WORLDS)
 @pytest.mark.parametrize("spec", SPECS)
 def test_any_world(spec: str, kind: str) -> None:
-    for seed in range(8):
+    for seed in repetitions(4, 0.3):
         both_gears(random_case(seed, **WORLDS[kind]), spec)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from repeated import repetitions
 from simulation.adapting import (
     GONE,
     JOINED,
@@ -44,7 +45,7 @@ def announcements(case: Case) -> list[Event]:
 
 @pytest.mark.parametrize("spec", ALL)
 def test_nothing_starts_after_the_leave(spec: str) -> None:
-    for seed in range(8):
+    for seed in repetitions(4):
         case = leaving(seed, exact=seed % 2 == 0)
         log = both_gears(case, spec).attempts
         for e in announcements(case):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import weft
+from repeated import repetitions
 from simulation.worlds import Case, random_case, specs
 from weft import registry
 from weft.coordinator import Coordinator
@@ -61,7 +62,7 @@ def facts(coordinator: Coordinator) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("spec", specs(["heft", "dls"]))
 def test_replay(spec: str) -> None:
-    for seed in range(6):
+    for seed in repetitions(3, 0.5):
         case = random_case(seed, stops=False)
         run = case.run(spec, by_events=True)
         assert run.events is not None

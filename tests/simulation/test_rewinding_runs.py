@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft
+from repeated import repetitions
 from simulation.worlds import Checked
 from weft import registry
 from weft.coordinator import Coordinator
@@ -164,9 +165,10 @@ def minimal(arguments: tuple[Any, ...], spec: str, rewound: set[int], cut: set[i
 @pytest.mark.parametrize("spec", STRATEGIES)
 def test_as_the_rule_says(spec: str, returns: bool) -> None:
     total = dict.fromkeys(KINDS, 0)
-    for seed in range(40):
+    seeds = repetitions(16)
+    for seed in seeds:
         for kind, number in compared(seed, f"{spec}[period=3]", returns).items():
             total[kind] += number
-    assert total["losses"] > 40
-    assert total["cut"] > 100
-    assert total["rewound"] > 20
+    assert total["losses"] > len(seeds)
+    assert total["cut"] > 2 * len(seeds)
+    assert total["rewound"] > len(seeds) / 4

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
+from repeated import repetitions
 from simulation.worlds import Case, random_case
 from twins import slack as twin
 from twins.situations import random_instance, random_situation
@@ -154,7 +155,7 @@ def single_entry(seed: int, join: float | None = None) -> Case:
 
 @pytest.mark.parametrize("planner", registry.planner_names())
 def test_always_asks_before_every_start_but_the_first(planner: str) -> None:
-    for seed in range(10):
+    for seed in repetitions(4):
         case = single_entry(seed)
         run = case.run(f"always[planner={planner}]")
         assert run.considered == run.replans == case.workflow.n_tasks - 1

@@ -10,6 +10,7 @@ import pytest
 
 import weft
 import weft.wiring
+from repeated import repetitions
 from simulation.worlds import Case, random_case
 from twins.situations import random_instance
 from twins.static_run import follow
@@ -28,7 +29,7 @@ PLANNERS = registry.planner_names()
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_static(planner: str) -> None:
-    for seed in range(25):
+    for seed in repetitions(10):
         case = random_case(seed, quiet=True)
         run = case.run(f"static[planner={planner}]", by_events=seed % 2 == 0)
         plan = registry.planner(planner).plan(Situation.at_start(case.workflow, case.platform))
@@ -42,7 +43,7 @@ def test_static(planner: str) -> None:
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_true_estimates_give_the_plan(planner: str) -> None:
-    for seed in range(25):
+    for seed in repetitions(10):
         workflow, platform = random_instance(np.random.default_rng(seed), changes=False)
         case = Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost))
         plan = weft.plan(workflow, platform, planner)
@@ -57,7 +58,7 @@ def test_true_estimates_give_the_plan(planner: str) -> None:
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_ideal_is_the_plan_with_true_durations(planner: str) -> None:
-    for seed in range(25):
+    for seed in repetitions(10):
         case = random_case(seed, quiet=True)
         run = case.run(f"ideal[planner={planner}]")
         truth = replace(

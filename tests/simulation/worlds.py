@@ -154,7 +154,7 @@ def same_record(a: Run, b: Run) -> None:
     for log in ("attempts", "transfers"):
         for name, values in vars(getattr(a, log)).items():
             np.testing.assert_array_equal(values, getattr(getattr(b, log), name), err_msg=name)
-    assert a.evaluations == b.evaluations
+    assert repr(a.evaluations) == repr(b.evaluations)  # a projection may be no number
     assert a.plan_times == b.plan_times
     assert a.changes == b.changes
     assert a.strategy == b.strategy
