@@ -20,6 +20,7 @@ from weft.model import Freedom, Schedule, Situation, affordable, forecast
 from weft.model.money import ROUNDING
 from weft.planning import Placement, planning_of
 
+Descent = tuple[IntArray, int]  # where it leads, and its sweeps
 SAME_COST = 1e-12  # of what a task costs: less is rounding, as where prices go by speed
 
 
@@ -44,6 +45,7 @@ class Table:
         self.money = self.seconds * np.tile(self.price, problem.n_tasks)
         self._asked: dict[tuple[bytes, bytes], FloatArray] = {}
         self._made: dict[tuple[int, bytes, bytes], Schedule] = {}
+        self._descents: dict[tuple[bytes, bytes, float, int, float, float], Descent] = {}
         self._costs: dict[int, tuple[Schedule, float]] = {}
 
     def _runs_on(self) -> IntArray:
@@ -253,13 +255,15 @@ class Table:
 
     def descent(
         self, on: IntArray, rate: float, sweeps: int, spare: float = np.inf, latest: float = np.inf
-    ) -> tuple[IntArray, int]:
+    ) -> Descent:
         """Where a descent from an assignment leads, and its sweeps; money counts `rate` seconds."""
-        found, count = descend(
-            self.planning.problem, self.order, on, self.workspace, self.shortest, self.money, rate,
-            spare, latest, sweeps,
-        )  # fmt: skip
-        return found, count
+        key = on.tobytes(), self.order.tobytes(), rate, sweeps, spare, latest
+        if key not in self._descents:  # several paths end in the same assignment
+            self._descents[key] = descend(
+                self.planning.problem, self.order, on, self.workspace, self.shortest, self.money,
+                rate, spare, latest, sweeps,
+            )  # fmt: skip
+        return self._descents[key]
 
     @cached_property
     def cheapest_assignment(self) -> IntArray:
