@@ -34,11 +34,13 @@ class Watch:
     """What a policy wants to be woken for: a task that starts later than this, variance, and time.
 
     Variance is a task's duration, or a processor's speed, off its estimate by more than this share.
-    There is a rescheduling point every `period` seconds.
+    A task is early if it takes so many seconds less than its estimate. There is a rescheduling
+    point every `period` seconds.
     """
 
     latest_start: FloatArray
     variance: float = float("inf")
+    early: float = float("inf")
     period: float = float("inf")
 
 

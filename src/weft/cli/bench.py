@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import bench_budget, bench_real, bench_speed
+from weft.cli import bench_budget, bench_real, bench_speed, bench_strategy
 from weft.cli.tables import progress_bar, table
 
 app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
@@ -21,6 +21,7 @@ app.command()(bench_real.dask)
 app.command()(bench_real.joins)
 app.command()(bench_real.overhead)
 app.command()(bench_real.events)
+app.command()(bench_strategy.strategy)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

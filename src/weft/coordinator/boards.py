@@ -91,6 +91,7 @@ def empty_board(
         delay=np.zeros(1),
         steps=np.zeros(n),
         variance=np.full(1, np.inf),
+        early=np.full(1, np.inf),
         allowance=np.full(1, np.inf),
         gated=np.zeros(n, dtype=np.bool_),
         rank=wf.position if line is None else frozen(line.rank, np.int32),

@@ -581,7 +581,7 @@ class Coordinator:
         """Wake the policy by this plan from now on."""
         watch = policy.watch(plan, self.situation())
         self.delays.watch(watch, plan, self.situation(), self.board)
-        self.board.variance[0] = watch.variance
+        self.board.variance[0], self.board.early[0] = watch.variance, watch.early
         return watch
 
     def note(self, evaluation: Evaluation, plan: Schedule | None) -> None:

@@ -69,6 +69,7 @@ class Board(NamedTuple):
     delay: FloatArray  # one number: so much later for each step
     steps: FloatArray  # tasks that end one after another until it can start, and itself
     variance: FloatArray  # one number: so is what is off its estimate by more than this share
+    early: FloatArray  # one number: and what took so many seconds less than its estimate
     allowance: FloatArray  # one number: what tasks may cost beyond their estimates
     gated: BoolArray  # tasks that the rules do not begin: whether they can be paid is asked first
     rank: IntArray  # just in time: the lower ones first

@@ -61,6 +61,7 @@ class Conduct(NamedTuple):
 
     watches: int
     variance: float  # of durations and speeds
+    early: float  # of the time left: what a task takes less than its estimate; infinite: no matter
     period: float  # seconds from one rescheduling point to the next; infinite: none
     share: float  # if above 0, of the makespan instead
     compares: bool  # a plan is taken if it ends earlier than the present one does from now
@@ -420,7 +421,9 @@ def watch(
     start: FloatArray, finish: FloatArray, makespan: float,
 ) -> None:  # fmt: skip
     """Wake the policy by this plan from now on."""
-    board.variance[0] = conduct.variance
+    board.variance[0], board.early[0] = conduct.variance, np.inf
+    if conduct.early < np.inf:
+        board.early[0] = conduct.early * (makespan - board.clock[0])
     if conduct.watches <= EVERY_START:
         never = np.inf if conduct.watches == NO_START else -np.inf
         for task in range(board.n_tasks):

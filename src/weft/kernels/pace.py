@@ -11,13 +11,15 @@ ROUNDING = 1e-9  # of the time: what a task is off by less is not off at all
 
 def off_estimate(board: Board, attempt: int) -> bool:
     """Whether a finished attempt took longer or shorter than expected, by more than the watch."""
-    if board.variance[0] == np.inf:
+    if board.variance[0] == np.inf and board.early[0] == np.inf:
         return False
     p = board.attempt_on[attempt]
     expected = board.estimate[board.attempt_task[attempt] * board.n_processors + p]
     last = (board.clock[0] - board.since[attempt]) * board.availability[p]
     took = board.worked[attempt] + last
     slop = ROUNDING * board.clock[0]
+    if expected - took > board.early[0] + slop:
+        return True
     return bool(abs(took - expected) > board.variance[0] * expected + slop)
 
 

@@ -16,7 +16,7 @@ from weft.model import Estimates, Platform, Workflow
 from weft.version import __version__
 
 VERSION = 1
-RULES = 5  # by which coordinators decide, and `ico` orders; see decision 028
+RULES = 6  # by which coordinators decide, and `ico` orders; see decision 028
 
 
 @dataclass(frozen=True)

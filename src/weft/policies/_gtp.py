@@ -71,5 +71,5 @@ class GlobalPositioning:
         if self.period.endswith("%"):
             period, share = math.inf, float(self.period.removesuffix("%")) / 100
         return Conduct(
-            NO_START, math.inf, period, share, compares=False, margin=0.0, rewatches=False
+            NO_START, math.inf, math.inf, period, share, compares=False, margin=0.0, rewatches=False
         )

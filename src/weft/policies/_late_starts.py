@@ -32,4 +32,4 @@ class LateStarts:
 def late_starts(watches: int) -> Conduct:
     """Such a policy as numbers, for the kernels."""
     never = float("inf")
-    return Conduct(watches, never, never, 0.0, compares=False, margin=0.0, rewatches=False)
+    return Conduct(watches, never, never, never, 0.0, compares=False, margin=0.0, rewatches=False)

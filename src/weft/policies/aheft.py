@@ -53,5 +53,5 @@ class Aheft:
         """The same as numbers, for the kernels."""
         never = float("inf")
         return Conduct(
-            NO_START, self.threshold, never, 0.0, compares=True, margin=0.0, rewatches=False
+            NO_START, self.threshold, never, never, 0.0, compares=True, margin=0.0, rewatches=False
         )

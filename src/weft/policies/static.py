@@ -37,4 +37,6 @@ class Static:
 
     def conduct(self) -> Conduct:
         """The same as numbers, for the kernels."""
-        return Conduct(NO_START, np.inf, np.inf, 0.0, compares=False, margin=0.0, rewatches=False)
+        return Conduct(
+            NO_START, np.inf, np.inf, np.inf, 0.0, compares=False, margin=0.0, rewatches=False
+        )

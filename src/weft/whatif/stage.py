@@ -172,7 +172,7 @@ def _follow_only(coordinator: Coordinator) -> None:
     coordinator.policy = Static()
     coordinator.set_over_budget(CONTINUE)
     coordinator.board.latest[:] = np.inf
-    coordinator.board.variance[0] = np.inf
+    coordinator.board.variance[0] = coordinator.board.early[0] = np.inf
 
 
 def _slow_but_going(coordinator: Coordinator) -> None:
