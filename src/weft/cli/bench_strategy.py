@@ -58,7 +58,9 @@ def strategy(
         found = bench.compare(given, worlds, cells, named, seed, jobs, progress)
     if as_json:
         rows = [{**asdict(x), "verdict": x.verdict} for x in found]
-        rows = [{**row, "cell": x.cell and x.cell._asdict()} for row, x in zip(rows, found)]
+        rows = [
+            {**row, "cell": x.cell and x.cell._asdict()} for row, x in zip(rows, found, strict=True)
+        ]
         print(json.dumps({"workflows": len(given), "worlds": worlds, "results": rows}, indent=1))
         return
     runs = len(cells) * sum(bench.worlds_of(wf, worlds) for wf in given)

@@ -1,4 +1,4 @@
-"""The default strategy of real runs beside those of the papers, cell by cell, in the same worlds."""
+"""The default strategy of real runs beside those of the papers, in cells of the same worlds."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def compare(
         c, w, r = units[unit]
         of_its_own = seed + r * len(workflows) + w
         platform, known, truth = _world(workflows[w], cells[c], of_its_own, planned)
-        rows = []
+        rows: list[tuple[float, ...]] = []
         for name in names:
             run = wiring.simulate(workflows[w], platform, known, *registry.strategy(name), truth)
             rows.append((run.makespan, run.considered, run.replans, run.migrations))
