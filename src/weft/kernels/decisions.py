@@ -422,7 +422,7 @@ def watch(
 ) -> None:  # fmt: skip
     """Wake the policy by this plan from now on."""
     board.variance[0], board.early[0] = conduct.variance, np.inf
-    if conduct.early < np.inf:
+    if conduct.early < np.inf and makespan < np.inf:
         board.early[0] = conduct.early * (makespan - board.clock[0])
     if conduct.watches <= EVERY_START:
         never = np.inf if conduct.watches == NO_START else -np.inf

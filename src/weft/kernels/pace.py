@@ -20,6 +20,8 @@ def off_estimate(board: Board, attempt: int) -> bool:
     slop = ROUNDING * board.clock[0]
     if expected - took > board.early[0] + slop:
         return True
+    if board.variance[0] == np.inf:
+        return False
     return bool(abs(took - expected) > board.variance[0] * expected + slop)
 
 
