@@ -20,7 +20,8 @@ $(VENV)/installed: pyproject.toml $(KERNELS) | $(BIN)/python
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'Cython>=3.1' 'numpy>=2'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev]'
 	@touch $@ $(VENV)/installed
 
 $(VENV)/built: $(VENV)/installed-dev $(KERNELS)
