@@ -277,26 +277,34 @@ def simulate(
         progress.events = progress.events if by_events else None
     else:
         run_natively(progress, executor)
-    run = record(progress, spec_of(strategy), executor.changes())
-    log = run.attempts
-    return replace(run, attempts=replace(log, work=executor.actual_work(log.task, log.processor)))
+    return record(progress, spec_of(strategy), executor.changes(), executor)
 
 
-def record(progress: Progress, strategy: str, changes: list[Event]) -> Run:
-    """The record of a run: what the board says of it, and what happened to the machines."""
+def record(
+    progress: Progress,
+    strategy: str,
+    changes: list[Event],
+    simulated: SimulatedExecutor | None = None,
+) -> Run:
+    """The record of a run: what the board says of it, and what happened to the machines.
+
+    What attempts needed is known of a simulated world only.
+    """
     coordinator, board = progress.coordinator, progress.coordinator.board
     n, m = int(board.counts[b.N_ATTEMPTS]), int(board.counts[b.N_TRANSFERS])
+    tried, on = board.attempt_task[:n], board.attempt_on[:n]
+    work = np.full(n, np.nan) if simulated is None else simulated.actual_work(tried, on)
     return Run(
         strategy=strategy,
         workflow=coordinator.workflow,
         platform=coordinator.declared,
         attempts=AttemptLog(
-            task=board.attempt_task[:n],
-            processor=board.attempt_on[:n],
+            task=tried,
+            processor=on,
             start=board.attempt_start[:n],
             finish=board.attempt_finish[:n],
             end=board.attempt_end[:n].astype(np.int32),
-            work=np.full(n, np.nan),
+            work=work,
         ),
         transfers=TransferLog(
             item=board.transfer_item[:m],

@@ -48,7 +48,7 @@ BY_TRANSFER = {
     "data_since": float,
     "data_event": np.int64,
 }
-HEAP = {"heap_time": float, "heap_number": np.int64, "heap_kind": np.int32, "heap_which": np.int32}
+HEAP = {"heap_time": float, "heap_number": np.int64, "heap_what": np.int64}
 
 
 class SimulatedExecutor:
@@ -75,6 +75,7 @@ class SimulatedExecutor:
         world.availability[:] = board.availability
         world.bandwidth[:] = board.bandwidth
         world.counts[N_TRANSFERS] = transfers
+        world.data_left[:transfers] = OVER  # but for those that are moving
         world.counts[UNDER_WAY] = len(moving)
         # in the order in which they were begun, as it was when all of it was foreseen
         begun = [(float(board.transfer_sent[k]), 0, k) for k in moving.tolist()]
@@ -161,7 +162,7 @@ def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> Wor
     n, p, h = workflow.n_tasks, platform.n_processors, platform.n_hosts
     changes = reality.changes
     burst = workflow.widest_fan + p + 2  # as on the board of a run that follows a plan
-    transfers = len(workflow.use_task) + burst
+    transfers = 2 * len(workflow.use_task) + burst
     world = World(
         n_processors=p,
         n_hosts=h,
@@ -178,11 +179,10 @@ def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> Wor
         availability=np.ones(p),
         bandwidth=np.ones(h * h),
         running=np.full(p, -1, dtype=np.int32),
-        **{name: np.zeros(3 * burst + 64, dtype=t) for name, t in HEAP.items()},
+        **{name: np.zeros(transfers + 64, dtype=t) for name, t in HEAP.items()},
         **{name: np.zeros(n + burst, dtype=t) for name, t in BY_ATTEMPT.items()},
         **{name: np.zeros(transfers, dtype=t) for name, t in BY_TRANSFER.items()},
     )
-    world.data_left[:] = OVER
     return world
 
 
@@ -190,7 +190,7 @@ def _longer(world: World, names: Any) -> World:
     longer: dict[str, Any] = {}
     for name in names:
         old = getattr(world, name)
-        longer[name] = np.concatenate([old, np.full_like(old, OVER if name == "data_left" else 0)])
+        longer[name] = np.concatenate([old, np.zeros_like(old)])
     return world._replace(**longer)
 
 

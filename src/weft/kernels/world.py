@@ -45,8 +45,7 @@ class World(NamedTuple):
     # the heap of foreseen events
     heap_time: FloatArray
     heap_number: LongArray
-    heap_kind: IntArray
-    heap_which: IntArray
+    heap_what: LongArray  # twice its subject, and one more for a transfer
     # by attempt: work left at `since`, and the number of its event
     work_on: IntArray
     work_left: FloatArray
@@ -125,14 +124,15 @@ def next_event(world: World) -> tuple[int, int, float, float]:
         return wake(world)
     if world.alarm[0] < world.heap_time[0]:
         return wake(world)
-    kind, which, time = world.heap_kind[0], world.heap_which[0], world.heap_time[0]
+    what, time = world.heap_what[0], world.heap_time[0]
+    which = what // 2
     pop(world)
-    if kind == TASK_FINISHED:
+    if what % 2 == 0:
         world.work_event[which] = NEVER
         world.running[world.work_on[which]] = -1
-    else:
-        stop_transfer(world, which)
-    return kind, which, time, 0.0
+        return TASK_FINISHED, which, time, 0.0
+    stop_transfer(world, which)
+    return ITEM_ARRIVED, which, time, 0.0
 
 
 def wake(world: World) -> tuple[int, int, float, float]:
@@ -181,7 +181,7 @@ def foresee_finish(world: World, attempt: int) -> None:
     world.work_event[attempt] = NEVER
     if rate > 0.0:
         ends = world.work_since[attempt] + world.work_left[attempt] / rate
-        world.work_event[attempt] = push(world, ends, TASK_FINISHED, attempt)
+        world.work_event[attempt] = push(world, ends, 2 * attempt)
 
 
 @compiled
@@ -191,19 +191,19 @@ def foresee_arrival(world: World, transfer: int) -> None:
     world.data_event[transfer] = NEVER
     if rate > 0.0:
         ends = world.data_since[transfer] + world.data_left[transfer] / rate
-        world.data_event[transfer] = push(world, ends, ITEM_ARRIVED, transfer)
+        world.data_event[transfer] = push(world, ends, 2 * transfer + 1)
 
 
 @compiled
 def stale(world: World) -> bool:
     """Whether the first event of the heap was foreseen anew since, or stopped."""
-    which = world.heap_which[0]
-    if world.heap_kind[0] == TASK_FINISHED:
+    which = world.heap_what[0] // 2
+    if world.heap_what[0] % 2 == 0:
         return bool(world.work_event[which] != world.heap_number[0])
     return bool(world.data_event[which] != world.heap_number[0])
 
 
-def push(world: World, time: float, kind: int, which: int) -> int:
+def push(world: World, time: float, what: int) -> int:
     """Put an event into the heap; its number."""
     number = world.counts[NUMBER]
     world.counts[NUMBER] += 1
@@ -217,31 +217,28 @@ def push(world: World, time: float, kind: int, which: int) -> int:
         at = above
     world.heap_time[at] = time
     world.heap_number[at] = number
-    world.heap_kind[at] = kind
-    world.heap_which[at] = which
+    world.heap_what[at] = what
     return int(number)
 
 
 @compiled
 def pop(world: World) -> None:
-    """Take the first event out of the heap."""
+    """Take the first event out of the heap: the earlier ones below it rise, down to a leaf.
+
+    There the last one of the heap goes, and rises from there, which is seldom far.
+    """
     world.counts[N_HEAP] -= 1
     last = world.counts[N_HEAP]
-    time, number = world.heap_time[last], world.heap_number[last]
-    kind, which = world.heap_kind[last], world.heap_which[last]
     at, below = 0, 1
     while below < last:
         if below + 1 < last and before(world, below + 1, below):
             below += 1
-        child_time = world.heap_time[below]
-        if time < child_time or (time == child_time and number < world.heap_number[below]):
-            break
         move(world, below, at)
         at, below = below, 2 * below + 1
-    world.heap_time[at] = time
-    world.heap_number[at] = number
-    world.heap_kind[at] = kind
-    world.heap_which[at] = which
+    while at > 0 and before(world, last, (at - 1) // 2):
+        move(world, (at - 1) // 2, at)
+        at = (at - 1) // 2
+    move(world, last, at)
 
 
 def before(world: World, a: int, b: int) -> bool:
@@ -255,5 +252,4 @@ def move(world: World, source: int, target: int) -> None:
     """Copy an event within the heap."""
     world.heap_time[target] = world.heap_time[source]
     world.heap_number[target] = world.heap_number[source]
-    world.heap_kind[target] = world.heap_kind[source]
-    world.heap_which[target] = world.heap_which[source]
+    world.heap_what[target] = world.heap_what[source]
