@@ -22,7 +22,7 @@ $(VENV)/installed: pyproject.toml $(KERNELS) | $(BIN)/python
 $(VENV)/installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77' 'Cython>=3.1' 'numpy>=2'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev]'
-	@touch $@ $(VENV)/installed
+	@touch $@ $(VENV)/installed $(VENV)/built
 
 $(VENV)/built: $(VENV)/installed-dev $(KERNELS)
 	$(BIN)/python setup.py --quiet build_ext --inplace
