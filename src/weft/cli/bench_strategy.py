@@ -50,6 +50,7 @@ def strategy(
 
     2 to 16 processors, equal and mixed; durations off by 10% to 50%; quiet, with joins, with
     losses. In no cell should it be more than 1% behind either, and overall ahead of both.
+
     Example: `weft bench strategy --workflows path/to/workflows --quick`
     """
     from weft.experiments import default_strategy as bench
