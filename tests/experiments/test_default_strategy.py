@@ -87,23 +87,14 @@ def test_wrong_input(workflows: list[Workflow], tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(_tasks(4)))
-    told = CliRunner().invoke(
-        app,
-        [
-            "bench",
-            "strategy",
-            "--workflows",
-            str(tmp_path),
-            "--quick",
-            "--worlds",
-            "2",
-            "--jobs",
-            "1",
-            "--json",
-        ],
-    )
+    told_by = ["bench", "strategy", "--workflows", str(tmp_path), "--quick", "--worlds", "1"]
+    told = CliRunner().invoke(app, [*told_by, "--jobs", "1", "--json"])
     assert told.exit_code == 0, told.output
     results = json.loads(told.stdout)["results"]
     assert len(results) == len(QUICK) + 1
     assert results[0]["cell"] == QUICK[0]._asdict()
     assert {"ratio", "load", "verdict"} <= set(results[-1])
+    plain = [*told_by, "--strategy", "slack"]  # which stands beside itself
+    told = CliRunner().invoke(app, plain)
+    assert told.exit_code == 0, told.output
+    assert len(told.stdout.splitlines()) == len(QUICK) + 5

@@ -91,7 +91,7 @@ def _row(x: Result, named: str) -> list[Any]:
     if x.cell is not None:
         where = [x.cell.events, x.cell.speeds, x.cell.processors, f"{x.cell.qoi:g}"]
     ratios = [figure for ratio in x.ratio.values() for figure in _figures(ratio)]
-    own, others = x.load[named], [load for name, load in x.load.items() if name != named]
+    own, others = x.load[named], [x.load[name] for name in x.ratio]
     loads = [amount(own.considered, 3), amount(own.taken, 3), amount(own.migrations, 3)]
     return [*where, *ratios, *loads, *map(_in_short, others), x.verdict]
 
