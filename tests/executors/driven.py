@@ -81,12 +81,13 @@ class Sitting(Session):
     """A session without a journal; one that moves what runs acts upon each event at once."""
 
     def __init__(self, bench: Bench, progress: Progress, one_by_one: bool) -> None:
-        nothing = cast(Any, None)
+        no_journal = cast(Any, SimpleNamespace(pending=False))
         options = Options(use_history=False)
         estimating = Estimating.open(bench.workflow, options, "one", bench.calls, print)
         machines = cast(Any, bench.watched)
         header = cast(Any, SimpleNamespace(options=options))  # that is all it is asked for
-        super().__init__(header, progress, machines, nothing, estimating, bench.clock, Silent())
+        super().__init__(header, progress, machines, no_journal, estimating, bench.clock, Silent())
+        self.heartbeat = cast(Any, SimpleNamespace(begin=lambda: None))  # none is noted
         self.one_by_one = one_by_one
 
     def _listen(self) -> tuple[list[Command], list[Event]]:
