@@ -55,7 +55,7 @@ def kill_some(place: Place, driver: subprocess.Popen[str], kills: int, seed: int
 def test_function_workers(place: Place, seed: int, strategy: str) -> None:
     """It is no fault of the task, so no retry is needed; three may even hit the same one."""
     work = sums(80, seed)
-    place.environment["WEFT_CHAOS_PAUSE"] = "0.02"
+    place.environment["WEFT_CHAOS_PAUSE"] = "0.06"
     driver = place.begin(sys.executable, SCRIPT, strategy, rows(work))
     assert kill_some(place, driver, Tolerance().losses, seed) >= 2
     code, output = ended(driver)
