@@ -79,7 +79,8 @@ class Case:
 
     def run(self, spec: str, by_events: bool = False) -> Run:
         policy, planner = registry.strategy(spec)
-        checked = None if planner is None else Checked(planner)
+        # natively the kernels plan themselves; those plans are checked event by event
+        checked = Checked(planner) if by_events and planner is not None else planner
         run = simulate(
             self.workflow,
             self.platform,

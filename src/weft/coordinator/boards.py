@@ -54,8 +54,7 @@ def empty_board(
     if line is not None:
         fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
         burst += int(fan_in.sum()) if min_min else p * int(fan_in.max(initial=0))
-    # what is under way may have to be sent again; room that is not used costs nothing
-    attempts, transfers = n + burst, 2 * len(wf.use_task) + burst
+    attempts, transfers = n + burst, len(wf.use_task) + burst
     logs = {
         name: np.zeros(attempts if name in BY_ATTEMPT else transfers, dtype=dtype)
         for name, dtype in LOGS.items()

@@ -162,7 +162,7 @@ def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> Wor
     n, p, h = workflow.n_tasks, platform.n_processors, platform.n_hosts
     changes = reality.changes
     burst = workflow.widest_fan + p + 2  # as on the board of a run that follows a plan
-    transfers = 2 * len(workflow.use_task) + burst
+    transfers = len(workflow.use_task) + burst
     world = World(
         n_processors=p,
         n_hosts=h,
@@ -179,7 +179,7 @@ def empty_world(workflow: Workflow, platform: Platform, reality: Reality) -> Wor
         availability=np.ones(p),
         bandwidth=np.ones(h * h),
         running=np.full(p, -1, dtype=np.int32),
-        **{name: np.zeros(transfers + 64, dtype=t) for name, t in HEAP.items()},
+        **{name: np.zeros(4 * burst + 64, dtype=t) for name, t in HEAP.items()},
         **{name: np.zeros(n + burst, dtype=t) for name, t in BY_ATTEMPT.items()},
         **{name: np.zeros(transfers, dtype=t) for name, t in BY_TRANSFER.items()},
     )
