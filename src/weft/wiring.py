@@ -247,8 +247,10 @@ def run_natively(progress: Progress, executor: SimulatedExecutor) -> None:
             coordinator.leave_over()
             replan, late = coordinator.consider(late, None), -1
         elif why != b.ROOM:
-            event = Event(EventKind(int(kind)), int(which), coordinator.now)
-            replan = coordinator.consider(int(late), event if why == b.CHANGED else None)
+            event = None
+            if why == b.CHANGED:
+                event = Event(EventKind(int(kind)), int(which), coordinator.now)
+            replan = coordinator.consider(int(late), event)
             late = -1
 
 
