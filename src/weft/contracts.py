@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Planner(Protocol):
     """The same call plans at the start and replans at any later moment.
 
-    A planner is a frozen dataclass; its fields are the options of its spec string.
+    A planner is a frozen dataclass; its fields are the options of its spec string. One that is also
+    a kernel says which by `in_kernels`: simulations then plan without leaving the native loop.
     """
 
     name: ClassVar[str]
@@ -68,7 +69,10 @@ TAKEN = Verdict(taken=True)
 
 
 class Policy(Protocol):
-    """When to ask for a new plan, and whether to take it. It calls no planner."""
+    """When to ask for a new plan, and whether to take it. It calls no planner.
+
+    One that can say all of this in numbers does so by `conduct`, for the native loop.
+    """
 
     name: ClassVar[str]
 

@@ -30,8 +30,8 @@ from weft.kernels.listing import by_rank, mean_cost, shortest_cost
 from weft.kernels.placement import place_in_order
 from weft.kernels.plans import install_plan, set_alarm
 from weft.kernels.posing import (
+    STANDS_STILL,
     cost_now,
-    count_known,
     expected_finish,
     fill_known,
     full_speed,
@@ -42,7 +42,7 @@ from weft.kernels.posing import (
 from weft.kernels.positioning import position
 from weft.kernels.problem import Problem
 from weft.kernels.ranks import upward_rank
-from weft.kernels.situate import astray
+from weft.kernels.situate import astray, copies, under_way
 from weft.kernels.slack import spare_times
 from weft.kernels.sorting import sort_by
 from weft.kernels.staying import choose_equals
@@ -122,12 +122,17 @@ def plan_anew(
     settle(
         board, ways.restart, number, ways.usable, free, movable, settled_on, source_host, ready_at
     )
-    known_ptr = np.zeros(len(board.item_producer) + 1, dtype=np.int32)
-    known = count_known(board, known_ptr)
+    no_items = np.empty(0, dtype=np.int32)
+    no_times = np.empty(0)
+    n_copies = copies(board, no_items, no_items)
+    n_moving = under_way(board, STANDS_STILL, no_items, no_times)
+    known = n_copies + n_moving
+    known_ptr = np.zeros(len(board.item_producer) + 1 if known > 0 else 0, dtype=np.int32)
     known_host = np.empty(known, dtype=np.int32)
     known_time = np.empty(known)
     known_whole = np.empty(known, dtype=np.bool_)
-    fill_known(board, known_ptr, known_host, known_time, known_whole)
+    if known > 0:
+        fill_known(board, n_copies, n_moving, known_ptr, known_host, known_time, known_whole)
     lost = np.zeros(len(board.item_producer), dtype=np.bool_)
     n_lost = astray(board, lost)
     cost = cost_now(board, number, processors)
@@ -163,7 +168,7 @@ def plan_anew(
         settled_on=settled_on,
         source_host=source_host,
         ready_at=ready_at,
-        known_ptr=known_ptr if known > 0 else known_ptr[0:0],
+        known_ptr=known_ptr,
         known_host=known_host,
         known_time=known_time,
         known_whole=known_whole,

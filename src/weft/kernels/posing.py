@@ -10,17 +10,13 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
 from weft.kernels.board import (
-    DONE,
     FINISHED,
     GIVEN_UP,
-    HERE,
     N_ATTEMPTS,
-    N_TRANSFERS,
     OPEN,
     Board,
 )
-from weft.kernels.copies import home_of
-from weft.kernels.situate import expected_arrival, needed
+from weft.kernels.situate import copies, under_way
 
 STANDS_STILL = 0.01  # as in weft.model.situation
 LEFT_THERE = 0.1  # likewise
@@ -118,52 +114,29 @@ def settle(
     return count
 
 
-def count_known(board: Board, pointers: IntArray) -> int:
-    """Rows of what is known of items: complete copies away from home, and what is on its way.
-
-    `pointers` gets the beginnings of the rows, and at its end their number.
-    """
-    n = len(board.item_producer)
-    for item in range(n):
-        producer = board.item_producer[item]
-        if producer < 0 or board.status[producer] != DONE or not needed(board, item):
-            continue
-        home = home_of(board, item)
-        for host in range(board.n_hosts):
-            if host != home and board.held[item * board.n_hosts + host] == HERE:
-                pointers[item + 1] += 1
-    for transfer in range(board.counts[N_TRANSFERS]):
-        if np.isnan(board.transfer_arrival[transfer]):
-            pointers[board.transfer_item[transfer] + 1] += 1
-    for item in range(n):
-        pointers[item + 1] += pointers[item]
-    return int(pointers[n])
-
-
 def fill_known(
-    board: Board, pointers: IntArray, hosts: IntArray, times: FloatArray, whole: BoolArray
-) -> None:
-    """The rows themselves: copies first, then transfers, each in the order of the run's logs."""
-    n, now = len(board.item_producer), board.clock[0]
-    at = np.empty(n, dtype=np.int32)
-    for item in range(n):
-        at[item] = pointers[item]
-        if pointers[item] == pointers[item + 1]:
-            continue
-        producer = board.item_producer[item]
-        if producer < 0 or board.status[producer] != DONE or not needed(board, item):
-            continue
-        home = home_of(board, item)
-        for host in range(board.n_hosts):
-            if host != home and board.held[item * board.n_hosts + host] == HERE:
-                hosts[at[item]] = host
-                times[at[item]] = now
-                whole[at[item]] = True
-                at[item] += 1
-    for transfer in range(board.counts[N_TRANSFERS]):
-        if np.isnan(board.transfer_arrival[transfer]):
-            k = at[board.transfer_item[transfer]]
-            hosts[k] = board.transfer_to[transfer]
-            times[k] = expected_arrival(board, transfer, STANDS_STILL)
-            whole[k] = False
-            at[board.transfer_item[transfer]] += 1
+    board: Board, n_copies: int, n_moving: int, pointers: IntArray, hosts: IntArray,
+    times: FloatArray, whole: BoolArray,
+) -> None:  # fmt: skip
+    """Rows by item of what is known of it: copies away from home, then what is on its way."""
+    known, now = n_copies + n_moving, board.clock[0]
+    item = np.empty(known, dtype=np.int32)
+    host = np.empty(known, dtype=np.int32)
+    time = np.full(known, now)
+    moving = np.empty(n_moving, dtype=np.int32)
+    copies(board, item[0:n_copies], host[0:n_copies])
+    under_way(board, STANDS_STILL, moving, time[n_copies:known])
+    for k in range(n_moving):
+        item[n_copies + k] = board.transfer_item[moving[k]]
+        host[n_copies + k] = board.transfer_to[moving[k]]
+    for k in range(known):
+        pointers[item[k] + 1] += 1
+    for k in range(len(pointers) - 1):
+        pointers[k + 1] += pointers[k]
+    at = pointers.copy()
+    for k in range(known):
+        to = at[item[k]]
+        at[item[k]] += 1
+        hosts[to] = host[k]
+        times[to] = time[k]
+        whole[to] = k < n_copies
