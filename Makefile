@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE # else each of the tests' many processes compiles weft once more
 
-.PHONY: install dev demo test chaos checked check bench system clean
+.PHONY: install dev demo test chaos checked check bench docs system clean
 
 install: $(VENV)/installed
 dev: $(VENV)/built
 
 # What the compiled kernels are made from: when one is edited, they are built again.
-KERNELS := setup.py $(wildcard kernel_build/*.py) $(wildcard src/weft/kernels/*.py)
+KERNELS := setup.py $(wildcard kernel_build/*.py) src/weft/sorting.py src/weft/ends.py $(wildcard src/weft/*/kernels/*.py)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,14 +34,16 @@ demo: install
 		--gantt out/montage.html --gantt out/montage.png
 	@echo "-- the first run is blind, the second knows what tasks take --"
 	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words
-	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words
+	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words --force
 	$(BIN)/weft report last --dir out/words --html out/words.html --gantt out/words.png
 	@echo
 	@echo "Open out/montage.html (a plan) and out/words.html (a run, plan against fact) in a"
 	@echo "browser: zoom with the wheel, hover for details. The work itself is in out/words."
 
+# All tests, or those of one room: make test ROOM=engine
+ROOM ?=
 test: dev system
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(addprefix tests/,$(ROOM))
 
 # The tests that kill coordinators, workers and disks, and those of random cases, with as many
 # repetitions as WEFT_CHAOS says: with 50, the coordinator is killed up to 90 times in the middle of
@@ -55,8 +57,8 @@ chaos: dev
 # Plans, simulations and pebble games with kernels that check every place in an array.
 checked: dev
 	$(BIN)/python setup.py --quiet build_ext --inplace --force --checked
-	$(BIN)/python -m pytest tests/planners tests/simulation tests/ic; \
-	$(BIN)/python setup.py --quiet build_ext --inplace --force
+	$(BIN)/python -m pytest $(addprefix tests/,scheduling engine policies simulation ic); code=$$?; \
+	$(BIN)/python setup.py --quiet build_ext --inplace --force; exit $$code
 
 check: dev
 	$(BIN)/ruff check .
@@ -69,6 +71,15 @@ bench: install
 	$(BIN)/weft bench plan --full --million
 	$(BIN)/weft bench simulate --million
 	$(BIN)/weft bench start
+
+# The manual as a site; whatever Sphinx warns of, as a link that leads nowhere, fails.
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs out/site
+	@echo "Open out/site/index.html in a browser."
+
+$(VENV)/installed-docs: $(VENV)/installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
 
 # A browser for the test of the chart page. Without it (or without root) that test is skipped.
 system:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from cli.forked import end_all
-from weft.planners import _ladder, _search, cheapest_in_time
+from weft.scheduling.planners import _ladder, _search, cheapest_in_time
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # shells start what runs in the background so; commands that are interrupted would not hear it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("repeatable", derandomize=True)
 if os.environ.get("CI"):
@@ -33,6 +38,14 @@ def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """Tests neither read nor write the history of who runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEFT_HOME", str(tmp_path_factory.mktemp("weft-home")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def groups_of_this_machine() -> Iterator[None]:
+    """Its control groups are left alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CGROUPS", "no")
         yield
 
 

@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from weft.lazy import lazily
 from weft.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -25,40 +26,28 @@ if TYPE_CHECKING:
         simulate,
         what_if,
     )
+    from weft.checks.schedules import check_schedule
+    from weft.comparison import compare
     from weft.errors import InputError, InvalidScheduleError, PlanningError, WeftError
     from weft.executors.progress import progress
-    from weft.experiments.comparison import compare
     from weft.flow import Flow
-    from weft.live.outcome import Outcome, RunFailedError
-    from weft.model import Platform, Run, Schedule, Workflow, check_schedule, rewind_set
+    from weft.model import Platform, Run, Schedule, Workflow
+    from weft.runs.outcome import Outcome, RunFailedError
+    from weft.scheduling.rewinding import rewind_set
 
-# Where each public name lives; it is imported when first used, so that `import weft` is instant.
-_HOMES = {
-    "load": "weft.api",
-    "load_platform": "weft.api",
-    "estimate": "weft.api",
-    "plan": "weft.api",
-    "pareto": "weft.api",
-    "simulate": "weft.api",
-    "run": "weft.api",
-    "compute": "weft.api",
-    "what_if": "weft.api",
-    "Flow": "weft.flow",
-    "Outcome": "weft.live.outcome",
-    "RunFailedError": "weft.live.outcome",
-    "progress": "weft.executors.progress",
-    "compare": "weft.experiments.comparison",
-    "InputError": "weft.errors",
-    "InvalidScheduleError": "weft.errors",
-    "PlanningError": "weft.errors",
-    "WeftError": "weft.errors",
-    "Platform": "weft.model",
-    "Run": "weft.model",
-    "Schedule": "weft.model",
-    "Workflow": "weft.model",
-    "check_schedule": "weft.model",
-    "rewind_set": "weft.model",
+# A public name is imported when it is first used, so that `import weft` is instant.
+_LATER = {
+    "api": "load load_platform estimate plan pareto simulate run compute what_if",
+    "checks.schedules": "check_schedule",
+    "comparison": "compare",
+    "errors": "InputError InvalidScheduleError PlanningError WeftError",
+    "executors.progress": "progress",
+    "flow": "Flow",
+    "model": "Platform Run Schedule Workflow",
+    "runs.outcome": "Outcome RunFailedError",
+    "scheduling.rewinding": "rewind_set",
 }
+__getattr__ = lazily(__name__, **_LATER)
 __all__ = [
     "Flow",
     "InputError",
@@ -85,17 +74,6 @@ __all__ = [
     "simulate",
     "what_if",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'weft' has no attribute {name!r}")
-    import importlib
-
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
 
 
 def __dir__() -> list[str]:

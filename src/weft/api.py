@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,25 +15,30 @@ import numpy as np
 
 from weft import formats, registry
 from weft.errors import InputError, UnaffordableError
-from weft.executors.scenario import EVENT_RATE, Scenario
 from weft.files import in_file
-from weft.limits import check_limits, plan_within
 from weft.model import Estimates, Expectation, Platform, Schedule, Situation, Workflow
+from weft.model.resources import check_fits
+from weft.scheduling.limits import check_limits, plan_within
+from weft.simulation.scenario import EVENT_RATE, Scenario
 
 if TYPE_CHECKING:
-    from weft.flow import Flow, Task
-    from weft.frontier import Frontier
-    from weft.live import Listener, Outcome
+    from weft.flow import Flow
     from weft.model import Run
+    from weft.runs import Listener, Outcome
+    from weft.runs.rest import Rest
+    from weft.scheduling.frontier import Frontier
     from weft.whatif import WhatIf
 
 Source = str | PathLike[str] | Mapping[str, Any]
 Price = float | Mapping[str, float | tuple[float, float]]
 
 
-def load(source: Source) -> Workflow:
-    """A workflow from a file (YAML, JSON, WfFormat, STG, DOT, DAGMan), or a dict of the same."""
-    return formats.load(source)
+def load(source: Source, *, resources: bool = True) -> Workflow:
+    """A workflow from a file (YAML, JSON, WfFormat, STG, DOT, DAGMan), or a dict of the same.
+
+    Without `resources` every task takes one core and nothing else, as in the papers.
+    """
+    return formats.load(source, resources=resources)
 
 
 def load_platform(source: Source) -> Platform:
@@ -50,6 +55,7 @@ def plan(
     *,
     estimates: Estimates | None = None,
     reserve: float = 0.0,
+    dir: str | PathLike[str] | None = None,
 ) -> Schedule:
     """A schedule of the whole workflow, before anything has started.
 
@@ -57,10 +63,14 @@ def plan(
     one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
     `heft`. A named planner that knows no budget is where `best-affordable` starts. It goes by the
     declared costs, unless there are `estimates` (see `estimate`). The plan leaves a share of the
-    budget, the `reserve`, for surprises.
+    budget, the `reserve`, for surprises. With `dir` it is only of what is not up to date there.
     """
     check_limits(budget, deadline, reserve)
-    situation = Situation.at_start(workflow, platform, estimates)
+    if dir is not None:
+        rest = _rest(workflow, dir)
+        workflow = rest.workflow
+        estimates = None if estimates is None else rest.of(estimates)
+    situation = _at_start(workflow, platform, estimates)
     money = None if budget is None else budget * (1 - reserve)
     try:
         return plan_within(situation, planner, money, deadline)
@@ -69,6 +79,24 @@ def plan(
             raise
         cheapest = error.cheapest
         raise UnaffordableError(money, error.cost, cheapest.makespan, cheapest, budget) from None
+
+
+def _at_start(workflow: Workflow, platform: Platform, estimates: Estimates | None) -> Situation:
+    """Nothing has begun, and every task fits somewhere."""
+    situation = Situation.at_start(workflow, platform, estimates)
+    check_fits(workflow, platform, situation.estimates.needs)
+    return situation
+
+
+def _rest(workflow: Workflow, dir: str | PathLike[str]) -> Rest:
+    """What is left to do in a directory, if anything is."""
+    from weft.runs import Options
+    from weft.runs.rest import Rest
+
+    rest = Rest.to_plan(workflow, Options(directory=Path(dir)))
+    if not rest.numbers:
+        raise InputError(f"{rest.summary}: there is nothing to plan", source=str(dir))
+    return rest
 
 
 def pareto(
@@ -86,11 +114,11 @@ def pareto(
     Each has the `budget` with which `plan` gives it. They are by `best-affordable`, unless a
     planner is named. So many budgets (`points`) are tried, and the one that is given.
     """
-    from weft.frontier import frontier
+    from weft.scheduling.frontier import frontier
 
     check_limits(budget, None)
     chosen = None if planner is None else registry.planner(planner)
-    situation = Situation.at_start(workflow, platform, estimates)
+    situation = _at_start(workflow, platform, estimates)
     return frontier(situation, chosen, points, progress, budget)
 
 
@@ -110,7 +138,7 @@ def estimate(
     platform: the machines of `on` (`local`), with their `price`, and the estimates with which `run`
     would begin there in `dir`. The answer has `platform`, `estimates` and a `message`.
     """
-    from weft.live.beforehand import expect
+    from weft.runs.estimates import expect
 
     return expect(workflow, platform, on, dir, use_history, price, warn)
 
@@ -146,13 +174,14 @@ def simulate(
     way, or stops (`over_budget="stop"`). Plans leave a share of what is left, the `reserve`, for
     surprises.
     """
-    from weft import wiring
-    from weft.coordinator import Purse
-    from weft.executors import reality, scenarios
+    from weft.engine.budget import BudgetTracker
+    from weft.simulation import reality, scenarios
+    from weft.simulation.simulate import simulate_run
 
     policy, planner = registry.strategy(strategy, budgeted=budget is not None)
     if estimates is None:
         estimates = Estimates.declared(workflow, platform)
+    check_fits(workflow, platform, estimates.needs)
     scenario = Scenario(variability, event_rate, failures, failure_rate, return_after)
     scenarios.check_failures(scenario, platform)
     if world is None:
@@ -167,10 +196,11 @@ def simulate(
             )
     if not scenario.calm:
         planned = plan(workflow, platform, "heft", estimates=estimates).makespan
-        lasts = planned if world is None else _lasts(workflow, platform, Estimates(truth.work))
+        actual = replace(estimates, cost=truth.work)
+        lasts = planned if world is None else _lasts(workflow, platform, actual)
         truth = scenarios.with_scenario(truth, platform, scenario, planned, seed, lasts)
-    purse = Purse(math.inf if budget is None else budget, over_budget, reserve)
-    return wiring.simulate(workflow, platform, estimates, policy, planner, truth, by_events, purse)
+    tracker = BudgetTracker(math.inf if budget is None else budget, over_budget, reserve)
+    return simulate_run(workflow, platform, estimates, policy, planner, truth, by_events, tracker)
 
 
 def _lasts(workflow: Workflow, platform: Platform, actual: Estimates) -> float:
@@ -188,7 +218,7 @@ def what_if(
     planner: str | None = None,
     *,
     run: str | None = None,
-    dir: str | PathLike[str] = ".",
+    dir: str | PathLike[str] | None = None,
     expected: Expectation | None = None,
     use_history: bool = True,
 ) -> WhatIf:
@@ -196,27 +226,34 @@ def what_if(
 
     `add` is like `fast:2`, `fast:1..10` or `new[speed=2]:1`, `remove` names, or `each`; `at` is a
     time of the run, now if it is not given. New plans are made by `planner`: `heft`, or for a run
-    its own. Instead of a platform, what is `expected` may be given (see `estimate`). Of a run that
-    has finished, it is about the next one like it, by the history. Nothing is changed.
+    its own. Instead of a platform, what is `expected` may be given (see `estimate`). With `dir` a
+    workflow is what is not up to date there; a run is looked for in the present directory without.
+    Of a run that has finished, it is about the next one like it, by the history.
     """
     from weft import whatif
 
     added = [add] if isinstance(add, str) else list(add)
     removed = [remove] if isinstance(remove, str) else list(remove)
+    up_to_date: tuple[str, ...] | None = None
     if run is not None:
         if workflow is not None or platform is not None or expected is not None:
             raise InputError("give a workflow and a platform, or a run, not both")
-        from weft.journal.places import RunHome
+        from weft.runs.home import RunHome
 
-        stage = whatif.of_run(RunHome.find(Path(dir), run), planner, use_history)
+        stage = whatif.of_run(RunHome.find(Path(dir or "."), run), planner, use_history)
     elif workflow is None or (platform is None) == (expected is None):
         raise InputError("give a workflow and a platform, or a run")
     else:
         if platform is not None:
             expected = Expectation.declared(workflow, platform)
         assert expected is not None
+        if dir is not None:
+            rest = _rest(workflow, dir)
+            workflow, up_to_date = rest.workflow, rest.up_to_date
+            expected = replace(expected, estimates=rest.of(expected.estimates))
+        check_fits(workflow, expected.platform, expected.estimates.needs)
         stage = whatif.before_start(workflow, expected, planner or "heft")
-    return whatif.ask(stage, added, removed, at)
+    return replace(whatif.ask(stage, added, removed, at), up_to_date=up_to_date)
 
 
 def run(
@@ -228,9 +265,13 @@ def run(
     shared: bool = False,
     retries: int = 0,
     timeout: float | None = None,
+    limit: bool = False,
     keep_going: bool = False,
     absolute: bool = False,
     use_history: bool = True,
+    targets: Sequence[str] = (),
+    force: bool | Sequence[str] = False,
+    trust: str = "content",
     keep_results: bool = False,
     resume: str | None = None,
     listener: Listener | None = None,
@@ -243,9 +284,14 @@ def run(
 ) -> Outcome:
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
-    `on` is `local` (the default), `local:4`, `dask://host:port` or a Client of Dask. Files are read
-    and written in `dir`, where `.weft/runs` keeps the run's journal. `resume` names a run there to
-    go on with, as it was asked for then, and there too unless `on` is given.
+    `on` is `local` (the default), `local:4`, `local:cores=4,memory=8GB`, `dask://host:port` or a
+    Client of Dask. Files are read and written in `dir`, where `.weft/runs` keeps the run's journal.
+    `resume` names a run there, which goes on as it was asked for then, and there too unless `on` is
+    given. With `limit` tasks are held to the cores and memory that they ask for.
+    What is up to date, commands by the content of their files and functions by their program and
+    arguments, is not run, unless `force` says so: True, or names of tasks. If nothing is to do,
+    what comes back is finished and has no id. `targets` are tasks or files to make, with what they
+    need; `trust` is "content", or "mtime" where files are too large to be read.
     `price` is money per second of use: a number, or a dict from names of processors, hosts or
     machines (`fast*`) to numbers or to pairs with a billing unit in seconds; `transfer_price` is
     for a unit of data. With a `budget` every plan is affordable; if none is any more, the run is
@@ -255,76 +301,92 @@ def run(
     the cheapest plans that end by then are followed; a run that is late goes on.
     A run that fails does not raise: look at `.status` and `.failures`.
     """
-    from weft import live
+    asked = dict(locals())
+    from weft import runs
     from weft.flow import Flow
 
-    calls, fetch, source = None, None, None
+    calls, source = None, None
     if isinstance(work, Flow):
         workflow, calls = work.build()
-        fetch = partial(_result_of, work)
     elif isinstance(work, Workflow):
         workflow = work
     else:
         workflow = load(work)
         source = None if isinstance(work, Mapping) else str(Path(work).absolute())
-    directory = Path(dir)
     if resume is not None:
-        from weft.journal.places import RunHome
-
-        home = RunHome.find(directory, resume)
-        return live.resume(
-            home, workflow, calls, on, listener, fetch,
-            budget=budget, over_budget=over_budget, deadline=deadline,
-        )  # fmt: skip
-    options = live.Options(
-        on="local" if on is None else on,
-        strategy=strategy,
-        directory=directory,
-        shared=shared,
-        retries=retries,
-        timeout=timeout,
-        keep_going=keep_going,
-        absolute=absolute,
-        use_history=use_history,
-        keep_results=keep_results,
-        price=price,
-        transfer_price=transfer_price,
-        budget=budget,
-        over_budget=over_budget or "continue",
-        reserve=reserve,
-        deadline=deadline,
-    )
-    return live.start(workflow, options, calls, source, listener, fetch)
-
-
-def _result_of(flow: Flow, results: Path, task: Any) -> Any:
-    """A result that the run has kept."""
-    from weft.executors.results import load_result
-
-    return load_result(results, flow.index(task), task.name)
+        changes = {name: asked[name] for name in runs.flags(resuming=True)}
+        home = runs.RunHome.find(Path(dir), resume)
+        session = runs.reopen_run(home, workflow, calls, listener=listener, **changes)
+    else:
+        options = runs.Options.from_keywords(asked)
+        rest = runs.find_rest(workflow, options, calls)
+        if not rest.numbers:
+            rest.remember()
+            if listener is not None:
+                listener.said("\n".join((*rest.messages, rest.summary)))
+            return runs.nothing_to_do(rest, options.directory)
+        session = runs.open_run(workflow, options, calls, source, listener, rest)
+    with session:
+        return session.drive()
 
 
 def compute(*collections: Any, client: Any = None, strategy: str = "auto", **options: Any) -> Any:
     """Compute Dask's delayed objects (or other collections) with a plan of weft's.
 
     Without a client they run on this machine. Gives back the value of one collection, or a tuple
-    of several, as `dask.compute` does.
+    of several, as `dask.compute` does. It takes the options of `run`, but for those on results of
+    other runs: all is computed, and nothing is left behind.
     """
     from weft.delayed import flow_of
-    from weft.flow import replaced
-    from weft.live.outcome import RunFailedError
-    from weft.model.call import refs
+    from weft.flow import Task
+    from weft.model.call import refs, replaced
 
     flow, outputs = flow_of(list(collections))
     if not len(flow):
         values = tuple(outputs)
     else:
         wanted: list[Task] = []
-        replaced(outputs, wanted.append)
+        replaced(outputs, Task, wanted.append)
         read = {index for call in flow.build()[1] for index in refs(call)}
         options["keep_results"] = any(flow.index(task) in read for task in wanted)
-        outcome = run(flow, "local" if client is None else client, strategy, **options)
-        if not outcome.ok:
-            raise RunFailedError(outcome)
-        values = tuple(replaced(output, outcome.result) for output in outputs)
+        asked = inspect.signature(run).bind(flow, client, strategy, **options)
+        asked.apply_defaults()
+        with _leaving_nothing(flow, asked.arguments) as outcome:
+            values = tuple(replaced(outputs, Task, outcome.result))
     return values[0] if len(values) == 1 else values
+
+
+@contextmanager
+def _leaving_nothing(flow: Flow, asked: Mapping[str, Any]) -> Iterator[Outcome]:
+    """All of a flow, run without the store; what the run keeps is gone in the end.
+
+    It is kept in the directory, not where temporary files are: that may be memory.
+    """
+    from shutil import rmtree
+    from tempfile import mkdtemp
+
+    from weft import runs
+
+    for name in ("resume", "targets", "force"):
+        if asked[name]:
+            raise InputError(f"weft.compute has no {name}: it computes all, and keeps nothing")
+    options, (workflow, calls) = runs.Options.from_keywords(asked), flow.build()
+    rest = runs.find_rest(workflow, options, calls, ask_store=False)
+    if not options.directory.is_dir():
+        raise InputError("there is no such directory", source=str(options.directory.absolute()))
+    try:
+        place = mkdtemp(prefix=".weft-compute-", dir=options.directory.absolute())
+    except OSError:  # nothing can be written there
+        place = mkdtemp(prefix="weft-compute-")
+    try:
+        listener = asked["listener"]
+        with runs.open_run(
+            workflow, options, calls, listener=listener, rest=rest, place=Path(place)
+        ) as session:
+            outcome = session.drive()
+        if not outcome.ok:
+            logless = (replace(failure, log=None) for failure in outcome.failures)
+            raise runs.RunFailedError(replace(outcome, failures=tuple(logless)))
+        yield outcome
+    finally:
+        rmtree(place, ignore_errors=True)

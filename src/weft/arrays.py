@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +15,11 @@ IntArray = npt.NDArray[np.int32]
 LongArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
+_TYPES: dict[str, type] = {
+    "FloatArray": np.float64,
+    "IntArray": np.int32,
+    "BoolArray": np.bool_,
+}
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 BLOCK = 1024  # rows that are filled column by column, so that they stay in the processor's cache
@@ -20,21 +27,47 @@ BLOCK = 1024  # rows that are filled column by column, so that they stay in the 
 
 def frozen(values: Any, dtype: type) -> Any:
     """A read-only contiguous array of the values; shares memory where it can."""
-    if type(values) is np.ndarray and values.dtype == dtype:
+    if type(values) is np.ndarray and values.dtype.type is dtype and values.dtype.isnative:
         flags = values.flags
-        if flags.c_contiguous and not flags.writeable:
-            return values
+        if flags.c_contiguous:
+            return sealed(values.view()) if flags.writeable else values
     array: npt.NDArray[Any] = np.ascontiguousarray(values, dtype=dtype)
     if array is values or array.base is not None:
         array = array.view()
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 
 def sealed(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """The array itself, made read-only: for one that nobody else holds."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
+
+
+class FrozenArrays:
+    """A frozen dataclass whose arrays become read-only, each of the type that is declared."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, dtype in _array_types(kind).items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, frozen(value, dtype))
+
+
+@cache
+def _array_types(kind: Any) -> dict[str, type]:
+    declared = {f.name: str(f.type).removesuffix(" | None") for f in fields(kind) if f.init}
+    return {name: _TYPES[given] for name, given in declared.items() if given in _TYPES}
+
+
+def pieces(array: npt.NDArray[Scalar], **lengths: int) -> dict[str, Any]:
+    """The array cut into pieces by their names, one after the other."""
+    cut, at = {}, 0
+    for name, length in lengths.items():
+        cut[name] = array[at : at + length]
+        at += length
+    return cut
 
 
 def csr(rows: IntArray, columns: IntArray, n_rows: int) -> tuple[IntArray, IntArray]:

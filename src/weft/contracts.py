@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from weft.arrays import FloatArray, IntArray
 from weft.model import Freedom, Platform, Reuse, Schedule, Situation, Workflow
 
 if TYPE_CHECKING:
-    from weft.model.events import Command, Event, NewEstimates, StartTask
-
-if TYPE_CHECKING:
     from typing_extensions import TypeIs
+
+    from weft.model.events import Command, Event, NewEstimates, StartTask
 
 
 class Planner(Protocol):
     """The same call plans at the start and replans at any later moment.
 
     A planner is a frozen dataclass; its fields are the options of its spec string. One that is also
-    a kernel says which by `in_kernels`: simulations then plan without leaving the native loop.
+    a kernel says which by `kernel`: simulations then plan without leaving the native loop.
     """
 
     name: ClassVar[str]
 
     def plan(self, situation: Situation, freedom: Freedom = ...) -> Schedule:
         """A valid schedule of everything the freedom lets move, or of less; the rest stays."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,39 +78,40 @@ class Policy(Protocol):
     @property
     def learn(self) -> bool:
         """Whether estimates learn within a simulated run; in real runs they always do."""
-        ...
 
     @property
     def freedom(self) -> Freedom:
         """What a new plan may move."""
-        ...
 
     @property
     def reuse(self) -> Reuse:
         """Which copies of an item may be used."""
-        ...
 
     @property
     def stays(self) -> bool:
         """Whether tasks keep their processor where an equal one of its host would do as well."""
-        ...
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
         """What to be woken for while this plan is followed."""
-        ...
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
         """Whether to ask for a new plan."""
-        ...
 
     def accept(self, candidate: Schedule, current: Schedule, situation: Situation) -> Verdict:
         """Whether to take the new plan."""
-        ...
+
+
+class Dispatch(IntEnum):
+    """How tasks come to their processors; the numbers are the kernels'."""
+
+    PLANNED = 0  # in the order of a plan's queues
+    READY_QUEUE = 1  # an idle processor gets the first of the ready tasks
+    MIN_MIN = 2  # what is ready is mapped at once, what is done soonest first
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """How ready tasks stand in line, by three numbers for each; the lower ones come first.
+class Priority:
+    """Which ready tasks go first, by three numbers for each; the lower ones come first.
 
     Rank counts most. Those of equal rank go by when they became ready, the first of them or, if
     `last_come`, the last of them first. Those that one event made ready go by their tie.
@@ -124,22 +124,21 @@ class Line:
 
 @runtime_checkable
 class Order(Protocol):
-    """A strategy without a plan: ready tasks go to idle processors in the order of a line.
+    """A strategy without a plan: ready tasks go to idle processors by their priority.
 
-    With `min_min` they do not wait for one: they are mapped at once, what is done soonest first.
+    By Min-Min they do not wait for one: they are mapped at once, what is done soonest first.
     """
 
     name: ClassVar[str]
-    min_min: ClassVar[bool]
+    dispatch: ClassVar[Dispatch]
 
-    def line(self, workflow: Workflow) -> Line:
-        """How the tasks stand in line once they are ready."""
-        ...
+    def priority(self, workflow: Workflow) -> Priority:
+        """Which of the ready tasks go first."""
 
 
 def is_order(strategy: Policy | Order) -> TypeIs[Order]:
     """The same as isinstance, which takes long."""
-    return hasattr(strategy, "line")
+    return hasattr(strategy, "priority")
 
 
 class Executor(Protocol):
@@ -147,7 +146,9 @@ class Executor(Protocol):
 
     def perform(self, command: Command) -> None:
         """Begin to do what the coordinator asks for."""
-        ...
+
+    def flush(self) -> None:
+        """What was asked for is on its way when this returns; else it is before the next event."""
 
     def next_event(self, wait: bool = True) -> Event | None:
         """Wait for the next thing that happens; None if nothing ever will.
@@ -155,30 +156,28 @@ class Executor(Protocol):
         Without waiting: what has already happened, else None. (What happens in a simulated world
         depends on what is done first, so there nothing ever has.)
         """
-        ...
 
 
 class Machines(Executor, Protocol):
-    """An executor of real machines: they are found there, and may change while nobody looks."""
+    """An executor of real machines: they are found there, and may change while nobody looks.
+
+    `--on` names its scheme, which opens it; docs/executors.md shows how to write one.
+    """
 
     @property
     def platform(self) -> Platform:
         """The processors; those that are found later stand at the end."""
-        ...
 
     @property
     def ahead(self) -> float:
         """Seconds of work that it wants to know of in advance, by Prepare; 0: none."""
-        ...
 
     @property
     def alone(self) -> float:
         """Seconds that a task may take of which it wants to know in advance if it is the next."""
-        ...
 
     def machine(self, processor: int) -> str:
         """The name under which the history knows a processor, in this run and in others."""
-        ...
 
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """What happened since the journal ended, as events for it; called before all else.
@@ -187,31 +186,18 @@ class Machines(Executor, Protocol):
         outputs are all there, else failed through no fault of its own. `held`: the (item, host)
         pairs that it says are there; those that are not must be lost.
         """
-        ...
-
-    def foresee(self, commands: Sequence[Command]) -> None:
-        """These will be asked for as soon as their reasons are on disk: get ready, unseen."""
-        ...
-
-    def flush(self) -> None:
-        """What was asked for is on its way when this returns; else it is before the next event."""
-        ...
 
     def post(self, event: Event) -> None:
         """Let this be a next event, from a signal handler too. Its time is set when it is read."""
-        ...
 
     def add(self, count: int) -> None:
         """Have so many processors more, told of by JOINED; an error where they come by themselves.
 
         This and `drain` may be called from any thread.
         """
-        ...
 
     def drain(self, processor: int, at: float | None = None) -> None:
         """Announce by LEAVING that a processor goes, now or at a time; and again at that time."""
-        ...
 
     def close(self) -> None:
         """Stop what still runs, as if cancelled, and let go of the machines."""
-        ...

@@ -10,6 +10,7 @@ from typing import Any
 
 from weft.errors import InputError, WeftError
 from weft.flow import Flow
+from weft.model.call import replaced
 
 _OLDEST = (2025, 11)  # what dask.compute does is the same since then
 
@@ -20,15 +21,15 @@ def flow_of(
     """The flow of a collection, or of a list or tuple of them, and what each comes to.
 
     An output is its argument with tasks in the place of Dask collections, which are found in
-    lists, tuples, sets and values of dicts; `weft.flow.replaced` puts the results there. It holds
-    no task if Dask knows the value already, and a flow of such values alone has no tasks.
+    lists, tuples, sets and values of dicts; `replaced` of weft.model.call puts the results there.
+    It holds no task if Dask knows the value already, and a flow of such values alone has no tasks.
     """
     values = list(collections) if type(collections) in (list, tuple) else [collections]
     found: list[Any] = []
-    shapes = [_shape(value, found) for value in values]
+    shapes = [_take_apart(value, found) for value in values]
     flow = Flow(name)
     handles = _handles(flow, found, optimize) if found else []
-    return flow, [_filled(shape, handles) for shape in shapes]
+    return flow, replaced(shapes, _Place, lambda place: handles[place.number])
 
 
 @dataclass(frozen=True)
@@ -38,33 +39,23 @@ class _Place:
     number: int
 
 
-def _shape(value: Any, found: list[Any]) -> Any:
+def _take_apart(value: Any, found: list[Any]) -> Any:
     """The value with a place for each collection, which is added to those found."""
     base = _dask("dask.base")
     if base.is_dask_collection(value):
         found.append(value)
         return _Place(len(found) - 1)
     if type(value) in (list, tuple, set, frozenset):
-        return type(value)(_shape(part, found) for part in value)
+        return type(value)(_take_apart(part, found) for part in value)
     if type(value) is dict and not base.unpack_collections(*value)[0]:
-        return {key: _shape(part, found) for key, part in value.items()}
+        return {key: _take_apart(part, found) for key, part in value.items()}
     if isinstance(value, Iterator):  # as Dask does
-        return _shape(list(value), found)
+        return _take_apart(list(value), found)
     if base.unpack_collections(value)[0]:
         what = "key of a dict" if type(value) is dict else type(value).__name__
         problem = f"a {what} holds Dask collections"
         raise InputError(f"{problem}; give them in lists, tuples, sets or values of dicts")
     return value
-
-
-def _filled(shape: Any, handles: Sequence[Any]) -> Any:
-    if isinstance(shape, _Place):
-        return handles[shape.number]
-    if type(shape) in (list, tuple, set, frozenset):
-        return type(shape)(_filled(part, handles) for part in shape)
-    if type(shape) is dict:
-        return {key: _filled(part, handles) for key, part in shape.items()}
-    return shape
 
 
 def _handles(flow: Flow, collections: list[Any], optimize: bool) -> list[Any]:

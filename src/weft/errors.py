@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
-from weft.quantities import amount, duration
+from weft.quantities import amount, duration, first_few
 
 
 class WeftError(Exception):
@@ -76,14 +76,22 @@ def in_seconds(makespan: float) -> str:
     return asked if makespan < 60 else f"{duration(makespan)} ({asked})"
 
 
-class InvalidScheduleError(WeftError):
-    """A schedule breaks a rule; `violations` names each one."""
+class RulesBrokenError(WeftError):
+    """What is checked breaks rules; `violations` names each one."""
+
+    what: ClassVar[str]
 
     def __init__(self, violations: list[str]) -> None:
         self.violations = violations
         shown = violations[:10]
         more = f"\n... and {len(violations) - 10} more" if len(violations) > 10 else ""
-        super().__init__("invalid schedule:\n" + "\n".join(shown) + more)
+        super().__init__(f"invalid {self.what}:\n" + "\n".join(shown) + more)
+
+
+class InvalidScheduleError(RulesBrokenError):
+    """A schedule breaks a rule; `violations` names each one."""
+
+    what = "schedule"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
@@ -91,5 +99,4 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    listed = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
-    return f"unknown {kind} {name!r}{hint}; known: {listed or 'none'}"
+    return f"unknown {kind} {name!r}{hint}; known: {first_few(names, 30) or 'none'}"

@@ -33,6 +33,23 @@ def printable(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def near(path: Path) -> str:
+    """A path from here, if it is below."""
+    try:
+        return os.fspath(path.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):  # elsewhere, or this directory is gone
+        return os.fspath(path)
+
+
+def clean(text: str) -> str:
+    """Text of others, for a terminal: it must not move the cursor or change the colours."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file, a byte order mark left out."""
     with in_file(path):

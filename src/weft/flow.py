@@ -5,16 +5,28 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
 from weft.errors import InputError
+from weft.formats.resources import REQUEST_FIELDS, request_from_fields
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
 from weft.model.call import bare, qualified_name, refs
 
-_OPTIONS = ("name", "cost", "category", "retries", "timeout", "size", "after")
+_OPTIONS = (
+    "name",
+    "cost",
+    "category",
+    "retries",
+    "retry",
+    "wait",
+    "timeout",
+    "size",
+    "after",
+    *REQUEST_FIELDS,
+)
 
 
 @dataclass(frozen=True)
@@ -78,33 +90,39 @@ class Flow:
         cost: float | None = None,
         category: str | None = None,
         retries: int | None = None,
+        retry: Mapping[str, int] | None = None,
+        wait: float | str | None = None,
         timeout: float | None = None,
         size: float | None = None,
         after: Task | Iterable[Task] = (),
+        cores: int | Sequence[int] | None = None,
+        parallel: float | Mapping[int, float] | None = None,
+        memory: float | str | None = None,
+        gpus: int | None = None,
+        resources: Mapping[str, float | str] | None = None,
+        pools: Mapping[str, float] | None = None,
+        on: str | Sequence[str] = (),
+        not_on: str | Sequence[str] = (),
         **kwargs: Any,
     ) -> Task:
-        """Add the call function(*args, **kwargs); tasks among the arguments come first.
+        """Add the call `function(*args, **kwargs)`; tasks among the arguments come first.
 
         `cost` is seconds at speed 1 and `size` bytes of the result, if known; tasks of one
         `category` (default: the function) take about as long as each other. `after` names tasks
-        to wait for without using their results. A `name` that is taken is numbered. A parameter
-        of the function with the name of one of these options is given through `call`.
+        to wait for without using their results. `retry` says how often by the cause of a failure,
+        where that is not `retries`, and `wait` how long ("10s") it rests before it is tried again,
+        twice as long each time. A `name` that is taken is numbered. It takes
+        `cores` of one host (or one of several numbers, by its `parallel` share), `memory` and other
+        `resources` ("8GB"), `gpus`, and tokens of `pools`, `on` hosts with these names or labels. A
+        parameter of the function with the name of one of these options is given through `call`.
         """
-        given = (name, cost, category, retries, timeout, size, after or None)
-        options = {o for o, value in zip(_OPTIONS, given, strict=True) if value is not None}
-        _check_arguments(function, args, kwargs, options)
-        return self.call(
-            function,
-            args,
-            kwargs,
-            name=name,
-            cost=cost,
-            category=category,
-            retries=retries,
-            timeout=timeout,
-            size=size,
-            after=after,
-        )
+        options: dict[str, Any] = {"name": name, "cost": cost, "category": category}
+        options |= {"retries": retries, "retry": retry, "wait": wait, "timeout": timeout}
+        options |= {"size": size, "after": after}
+        options |= {"cores": cores, "parallel": parallel, "memory": memory, "gpus": gpus}
+        options |= {"resources": resources, "pools": pools, "on": on, "not_on": not_on}
+        _check_arguments(function, args, kwargs, set(_said(options)))
+        return self.call(function, args, kwargs, **options)
 
     def call(
         self,
@@ -116,9 +134,19 @@ class Flow:
         cost: float | None = None,
         category: str | None = None,
         retries: int | None = None,
+        retry: Mapping[str, int] | None = None,
+        wait: float | str | None = None,
         timeout: float | None = None,
         size: float | None = None,
         after: Task | Iterable[Task] = (),
+        cores: int | Sequence[int] | None = None,
+        parallel: float | Mapping[int, float] | None = None,
+        memory: float | str | None = None,
+        gpus: int | None = None,
+        resources: Mapping[str, float | str] | None = None,
+        pools: Mapping[str, float] | None = None,
+        on: str | Sequence[str] = (),
+        not_on: str | Sequence[str] = (),
     ) -> Task:
         """The same as `task`, with the function's arguments kept apart from the options."""
         if not callable(function):
@@ -129,6 +157,11 @@ class Flow:
                 raise InputError(f"names and categories of tasks are strings, not {_short(text)}")
         label = name or _name_of(function)
         place = f"task {label!r}"
+        needs: dict[str, Any] = {"cores": cores, "parallel": parallel, "memory": memory}
+        needs |= {"gpus": gpus, "resources": resources, "pools": pools, "on": on, "not_on": not_on}
+        request = request_from_fields(_said(needs), place)
+        if cost is None and request is not None and request.seconds:
+            cost = request.seconds[0]
         entry = _Entry(
             Call(function, *self._arguments(function, args, kwargs or {}, place)),
             math.nan if cost is None else _number(cost, f"{place}: cost"),
@@ -137,10 +170,12 @@ class Flow:
                 category or qualified_name(function),
                 retries=None if retries is None else _whole(retries, f"{place}: retries"),
                 timeout=None if timeout is None else _positive(timeout, f"{place}: timeout"),
+                request=request,
+                **_patience(wait, retry, place),
             ),
         )
         earlier = [self.index(t) for t in ([after] if isinstance(after, Task) else after)]
-        task = Task(self, len(self._tasks), self._new_name(label))
+        task = Task(self, len(self._tasks), self._take_name(label))
         self._tasks.append(task)
         self._entries.append(entry)
         self._readers.append({})
@@ -209,7 +244,7 @@ class Flow:
             _refuse_tasks(value, f"a {kind.__name__}", place)
         return value
 
-    def _new_name(self, wanted: str) -> str:
+    def _take_name(self, wanted: str) -> str:
         name = wanted
         while name in self._names:
             self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
@@ -218,15 +253,10 @@ class Flow:
         return name
 
 
-def replaced(value: Any, result: Callable[[Task], Any]) -> Any:
-    """The value with a result in the place of each task, in lists, tuples, sets and dicts."""
-    if isinstance(value, Task):
-        return result(value)
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(replaced(part, result) for part in value)
-    if type(value) is dict:
-        return {key: replaced(part, result) for key, part in value.items()}
-    return value
+def _said(options: Mapping[str, Any]) -> dict[object, Any]:
+    """The options that are given."""
+    empty = [o for o, v in options.items() if isinstance(v, list | tuple) and not v]
+    return {o: v for o, v in options.items() if v is not None and o not in empty}
 
 
 def _refuse_tasks(value: Any, where: str, place: str) -> None:
@@ -243,7 +273,7 @@ def _refuse_tasks(value: Any, where: str, place: str) -> None:
 
 
 def _check_arguments(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: set[str]
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: set[object]
 ) -> None:
     """Find a wrong call now rather than in the run, and an option that could be an argument."""
     signature = _signature(function)
@@ -257,7 +287,7 @@ def _check_arguments(
         taken = options & set(signature.parameters)
         hint = f"; {teach}" if taken else f"; options of a task are {', '.join(_OPTIONS)}"
         raise InputError(f"{name} cannot be called like this: {error}{hint}") from None
-    for option in sorted((options & set(signature.parameters)) - bound):
+    for option in sorted((set(signature.parameters) & options) - bound):
         problem = f"{option!r} is an option of flow.task and also a parameter of {name}"
         raise InputError(f"{problem}; {teach}")
 
@@ -301,6 +331,19 @@ def _whole(value: Any, place: str) -> int:
     if not isinstance(value, Integral):
         raise InputError(f"expected a whole number, not {_short(value)}", place=place)
     return int(_number(value, place))
+
+
+def _patience(wait: Any, retry: Any, place: str) -> dict[str, Any]:
+    """What a task says of the time between tries, and of causes; few do."""
+    if wait is None and retry is None:
+        return {}
+    from weft.formats.fields import time_span
+    from weft.formats.weft_workflow import retry_by_cause
+
+    return {
+        "wait": None if wait is None else time_span(wait, f"{place}: wait"),
+        "retry": () if retry is None else retry_by_cause(retry, f"{place}: retry"),
+    }
 
 
 def _short(value: object) -> str:

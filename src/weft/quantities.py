@@ -1,8 +1,9 @@
-"""Durations and amounts as people write them; programs get plain numbers."""
+"""Durations, amounts, counts and lists as people write them; programs get plain numbers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 _SHORT = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _LONG = (("d", 86400), ("h", 3600), ("min", 60))
@@ -60,3 +61,36 @@ def amount(value: float, digits: int = 6) -> str:
         return f"{value:,.0f}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{value:.{places}f}".rstrip("0")
+
+
+def data_size(size: float) -> str:
+    """Bytes as people write them: 2.1 GB."""
+    if math.isinf(size):
+        return "any amount"
+    for unit, step in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= step:
+            return f"{size / step:.3g} {unit}"
+    return f"{size:,.0f} bytes"
+
+
+def with_needs(place: str, cores: int, memory: float) -> str:
+    """Where a task is, with what it holds there beyond one core: big-1 (4 cores, 8 GB)."""
+    said = [many(cores, "core")] if cores > 1 else []
+    said += [data_size(memory)] if memory > 0 else []
+    return f"{place} ({', '.join(said)})" if said else place
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    """A number and its noun."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def first_few(names: Iterable[str], most: int = 5) -> str:
+    """The first names of a list, and a sign if there are more."""
+    shown = list(names)
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+
+def against(actual: float, planned: float) -> str:
+    """How far a figure is from its plan: +3.2%."""
+    return f"{actual / planned - 1:+.1%}" if planned > 0 else "-"

@@ -1,9 +1,10 @@
-"""From a spec string to an object: `heft[insertion=false]`. Files are found, not listed."""
+"""From a spec string to an object: `heft[insertion=false]`. Classes are found, not listed."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -15,32 +16,33 @@ from weft.spec import parse_spec
 if TYPE_CHECKING:
     from weft.contracts import Order, Planner, Policy
 
+PLANNERS, POLICIES = "scheduling.planners", "engine.policies"  # the rooms
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def planner_names() -> list[str]:
-    """The names of all planners: one file of weft.planners each, `min_min.py` is min-min."""
-    return _names("planners")
+    """The names of all planners: the classes in scheduling/planners that have a name."""
+    return _names(PLANNERS)
 
 
 def strategy_names() -> list[str]:
-    """The names of all strategies: one file of weft.policies each, `gtp__c.py` is gtp/c."""
-    return _names("policies")
+    """The names of all strategies: the classes in engine/policies that have a name."""
+    return _names(POLICIES)
 
 
 def planner_class(name: str) -> type[Planner]:
-    """The planner of that name; only its own file is imported."""
-    return cast("type[Planner]", _class("planners", "planner", name))
+    """The planner of that name; if a file is called so, only that one is imported."""
+    return cast("type[Planner]", _class(PLANNERS, "planner", name))
 
 
 def strategy_class(name: str) -> type[Policy | Order]:
-    """The strategy of that name; only its own file is imported."""
-    return cast("type[Policy | Order]", _class("policies", "strategy", name))
+    """The strategy of that name; if a file is called so, only that one is imported."""
+    return cast("type[Policy | Order]", _class(POLICIES, "strategy", name))
 
 
 def planner(spec: str) -> Planner:
     """The planner that a spec string asks for."""
-    return cast("Planner", _build("planners", "planner", spec))
+    return cast("Planner", _build(PLANNERS, "planner", spec))
 
 
 def within_budget(chosen: Planner) -> Planner:
@@ -63,7 +65,7 @@ def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner
     """The strategy that a spec string asks for, and the planner it plans with, if any."""
     from weft.contracts import Order
 
-    chosen = _build("policies", "strategy", spec)
+    chosen = _build(POLICIES, "strategy", spec)
     if isinstance(chosen, Order):
         if budgeted:
             raise InputError(
@@ -75,24 +77,47 @@ def strategy(spec: str, budgeted: bool = False) -> tuple[Policy | Order, Planner
     return chosen, within_budget(plans) if budgeted else plans
 
 
+def _files(room: str) -> list[str]:
+    """The modules of a room; those that begin with _ are helpers."""
+    modules = (module.name for module in pkgutil.iter_modules([str(_folder(room))]))
+    return [name for name in modules if not name.startswith("_")]
+
+
+def _folder(room: str) -> Path:
+    return Path(__file__).parent.joinpath(*room.split("."))
+
+
+def _likely(room: str, name: str) -> Iterator[str]:
+    """The modules of a room: that of this name, those that mention it, all others."""
+    own, folder = name.replace("-", "_"), _folder(room)
+    if own.isidentifier() and not own.startswith("_") and (folder / f"{own}.py").exists():
+        yield own
+    sources = {file: folder / f"{file}.py" for file in _files(room) if file != own}
+    mentions = {
+        file: f'"{name}"' in s.read_text("utf-8") for file, s in sources.items() if s.exists()
+    }
+    yield from sorted(sources, key=lambda file: not mentions.get(file, False))
+
+
+def _classes(room: str, file: str) -> dict[str, type[Any]]:
+    """What a file has to offer, by name."""
+    module = importlib.import_module(f"weft.{room}.{file}")
+    classes: list[Any] = [c for c in vars(module).values() if isinstance(c, type)]
+    own = (c for c in classes if c.__module__ == module.__name__)
+    return {c.name: c for c in own if isinstance(getattr(c, "name", None), str)}
+
+
 def _names(room: str) -> list[str]:
-    modules = (m.name for m in pkgutil.iter_modules([str(Path(__file__).with_name(room))]))
-    names = (name for name in modules if not name.startswith("_"))
-    return sorted(name.replace("__", "/").replace("_", "-") for name in names)
+    return sorted(name for file in _files(room) for name in _classes(room, file))
 
 
 @cache
 def _class(room: str, kind: str, name: str) -> type[Any]:
-    file = f"weft.{room}.{name.replace('/', '__').replace('-', '_')}"
-    try:
-        module = importlib.import_module(file)
-    except ModuleNotFoundError as error:
-        if error.name is None or not file.startswith(error.name):
-            raise
-        raise InputError(unknown_name(kind, name, _names(room))) from None
-    for value in vars(module).values():
-        if isinstance(value, type) and getattr(value, "name", None) == name:
-            return value
+    """The class of that name; no more files are imported than need be."""
+    for file in _likely(room, name):
+        found = _classes(room, file).get(name)
+        if found is not None:
+            return found
     raise InputError(unknown_name(kind, name, _names(room)))
 
 

@@ -10,12 +10,22 @@ import math
 from collections import Counter
 
 import weft
+from model.told import what, whom
 from weft.model import Run
-from weft.model.events import OWN_FAULT, Event, EventKind
+from weft.model.events import (
+    OWN_FAULT,
+    Event,
+    ItemArrived,
+    ItemLost,
+    ProcessorGone,
+    ProcessorJoined,
+    TaskFailed,
+    TaskFinished,
+)
 from weft.model.record import ENDS
 
 NOWHERE = -2  # where a result is that no memory holds
-LOSSES = (EventKind.GONE, EventKind.ITEM_LOST, EventKind.TASK_FAILED)
+LOSSES = (ProcessorGone, ItemLost, TaskFailed)
 CANCELLED = ENDS.index("cancelled")
 
 
@@ -91,26 +101,26 @@ class Walk:
         self.held -= {(int(sent.item[k]), int(sent.target[k])) for k in left}
 
     def _hear(self, event: Event) -> None:
-        log, which, is_loss = self.run.attempts, event.which, event.kind in LOSSES
-        match event.kind:
-            case EventKind.TASK_FINISHED:
+        log, which, is_loss = self.run.attempts, whom(event), type(event) in LOSSES
+        match event:
+            case TaskFinished():
                 task = int(log.task[which])
                 assert self.running.pop(task) == which
                 self.done[task] = which
                 if task in self.item_of:
                     self.held.add((self.item_of[task], self.host[log.processor[which]]))
-            case EventKind.TASK_FAILED:
+            case TaskFailed():
                 assert self.running.pop(int(log.task[which])) == which
-            case EventKind.ITEM_ARRIVED:
+            case ItemArrived():
                 sent = self.run.transfers
                 self.held.add((int(sent.item[which]), int(sent.target[which])))
-            case EventKind.ITEM_LOST:
+            case ItemLost():
                 host, item = divmod(which, self.run.workflow.n_items)
                 is_loss = (item, host) in self.held  # else it is known
                 self.held.discard((item, host))
-            case EventKind.JOINED:
+            case ProcessorJoined():
                 self.dead.discard(which)
-            case EventKind.GONE:
+            case ProcessorGone():
                 self._gone(which)
         if is_loss:
             self._rewind()
@@ -163,14 +173,14 @@ def check_only_needed(run: Run, reuse_copies: bool) -> Counter[str]:
     expected = Walk(run, reuse_copies).walk()
     rewound = (log.end == ENDS.index("rewound")).nonzero()[0].tolist()
     assert rewound == expected, "not just the needed results were computed again"
-    gone = {(e.which, e.time) for e in events if e.kind == EventKind.GONE}
-    losses = [e.time for e in events if e.kind in (EventKind.GONE, EventKind.ITEM_LOST)]
-    told = {e.which: e for e in events if e.kind == EventKind.TASK_FAILED}
+    gone = {(e.processor, e.time) for e in events if isinstance(e, ProcessorGone)}
+    losses = [e.time for e in events if isinstance(e, ProcessorGone | ItemLost)]
+    told = {e.attempt: e for e in events if isinstance(e, TaskFailed)}
     for k in (log.end == ENDS.index("failed")).nonzero()[0].tolist():
         start, finish = float(log.start[k]), float(log.finish[k])
         if (int(log.processor[k]), finish) in gone:
             continue
-        assert told[k].value != OWN_FAULT, told[k]
+        assert what(told[k]) != OWN_FAULT, told[k]
         # an input was lost, which is told before its readers fail
         assert any(start <= time <= finish for time in losses), told[k]
     for k in (log.end == CANCELLED).nonzero()[0].tolist():

@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
-from weft.journal.log import read
-from weft.journal.places import RunHome, runs
-from weft.live.replay import Replayed, replay
-from weft.model.check_run import check_run
-from weft.model.events import EventKind
+from model.told import whom
+from weft.checks.runs import check_run
+from weft.model.events import TaskFinished
+from weft.runs.home import RunHome, runs
+from weft.runs.journal import read
+from weft.runs.replay import Replayed, replay
 
 LIMIT = 120.0  # seconds for anything that is waited for: a hang fails, a slow machine does not
 MODULUS = 1_000_003
@@ -117,10 +118,10 @@ class Place:
         if home is None or not home.journal.read_bytes().count(b"\n"):
             return Counter()
         replayed = replay(read(home.journal), home.data)
-        coordinator, events = replayed.progress.coordinator, replayed.progress.events or []
-        names, task_of = coordinator.workflow.task_names, coordinator.board.attempt_task
-        ends = (event for event in events if event.kind == EventKind.TASK_FINISHED)
-        return Counter(names[task_of[event.which]] for event in ends)
+        coordinator, events = replayed.driver.coordinator, replayed.driver.events or []
+        names, task_of = coordinator.workflow.task_names, coordinator.state.arrays.attempt_task
+        ends = (event for event in events if isinstance(event, TaskFinished))
+        return Counter(names[task_of[whom(event)]] for event in ends)
 
     def failures(self) -> list[dict[str, Any]]:
         """The events of attempts that have failed."""
@@ -258,7 +259,7 @@ def rebuilt(place: Place, partly: bool = False) -> Replayed:
     contents = read(home.journal)
     assert contents.damage is None
     replayed = replay(contents, home.data)
-    replayed.progress.coordinator.check_state()
+    replayed.driver.coordinator.check_state()
     if not partly:
         check_run(replayed.run())
     return replayed

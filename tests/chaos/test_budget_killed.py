@@ -1,4 +1,4 @@
-"""A run whose budget will not do is killed at random moments: it goes on, and knows its money."""
+"""A run whose budget is not enough is killed at random moments: it goes on, and knows its money."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chaos.runs import (
     write,
 )
 from repeated import repetitions
-from weft.model.events import EventKind
+from weft.model.events import BudgetChanged
 
 N = 60
 PRICES = ("--price", "1", "--price", "local-2=2")
@@ -39,9 +39,9 @@ def test_commands(place: Place, seed: int) -> None:
     check_nothing_repeated(place, snapshots)
     replayed = rebuilt(place)
     run = replayed.run()
-    told = [e.value for e in run.events or () if e.kind == EventKind.BUDGET]
-    assert told == [1.2] * len(replayed.sittings)
-    assert run.cost > 0.03 * N  # all that was done, in every sitting
+    told = [e.budget for e in run.events or () if isinstance(e, BudgetChanged)]
+    assert told == [1.2] * len(replayed.sessions)
+    assert run.cost > 0.03 * N  # all that was done, in every session
     assert (run.budget, run.within_budget) == (1.2, False)
     assert run.over_budget_at < run.makespan
-    until(lambda: not place.processes(), "the end of all processes of the run", 10)
+    until(lambda: not place.processes(), "the end of all processes of the run")

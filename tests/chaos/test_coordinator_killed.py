@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from chaos.runs import (
     Place,
+    after_seconds,
     check_nothing_repeated,
     drive_and_kill,
     ended,
@@ -32,9 +34,9 @@ def check(place: Place, snapshots: list[dict[str, int]], n: int) -> None:
     assert len(place.finished()) == n
     check_nothing_repeated(place, snapshots)
     replayed = rebuilt(place)
-    assert replayed.progress.coordinator.done
+    assert replayed.driver.coordinator.done
     assert {end["status"] for end in replayed.ends} == {"finished"}
-    until(lambda: not place.processes(), "the end of all processes of the run", 10)
+    until(lambda: not place.processes(), "the end of all processes of the run")
 
 
 @pytest.mark.parametrize("seed", repetitions(few=1, share=0.2))
@@ -53,6 +55,24 @@ def test_commands(place: Place, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", repetitions(few=1, share=0.2))
+def test_commands_by_new_runs(place: Place, seed: int) -> None:
+    """Nobody resumes: what is finished is known to the next run by what it was made from."""
+    work, chance = sums(200, seed), random.Random(seed)
+    file, strategy = write(place, work), chance.choice(STRATEGIES)
+
+    def sit() -> subprocess.Popen[str]:
+        return place.weft("run", file, "--on", "local:3", "--strategy", strategy)
+
+    kills = [after_seconds(chance.uniform(0.3, 1.0)) for _ in range(8)]
+    snapshots = drive_and_kill(place, sit, kills)
+    work.check(place)
+    assert snapshots
+    check_nothing_repeated(place, snapshots, renumbered=True)
+    done = json.loads(ended(place.weft("run", file, "--json"))[1])
+    assert (done["run"], len(done["up_to_date"])) == (None, 200)
+
+
+@pytest.mark.parametrize("seed", repetitions(few=1, share=0.2))
 def test_functions(place: Place, seed: int) -> None:
     work = sums(200, seed)
     strategy = random.Random(seed).choice(STRATEGIES)
@@ -67,8 +87,29 @@ def test_functions(place: Place, seed: int) -> None:
     assert output.splitlines()[-1] == str(work.expected)
 
 
+@pytest.mark.parametrize("seed", repetitions(few=1, share=0.2))
+def test_functions_by_new_runs(place: Place, seed: int) -> None:
+    """Nobody resumes: what is finished is known to the next run by its key, and is right."""
+    work, chance = sums(120, seed), random.Random(seed)
+    strategy = chance.choice(STRATEGIES)
+    place.environment["WEFT_CHAOS_ANEW"] = "1"
+
+    def sit() -> subprocess.Popen[str]:
+        return place.begin(sys.executable, SCRIPT, strategy, rows(work))
+
+    kills = [after_seconds(chance.uniform(0.6, 1.6)) for _ in range(5)]
+    snapshots = drive_and_kill(place, sit, kills)
+    check_nothing_repeated(place, snapshots, renumbered=True)
+    before = place.executions()
+    code, output = ended(sit())
+    assert code == 0, output
+    assert output.splitlines()[0] == "nothing was to do"
+    assert output.splitlines()[-1] == str(work.expected)
+    assert place.executions() == before
+
+
 def test_a_task_that_is_killed_more_often_than_it_may_be_lost(place: Place) -> None:
-    """A user who goes on with a run wants its tasks to be tried again, as often as that is."""
+    """A user who resumes a run wants its tasks to be tried again, as often as that is."""
     work = sums(3, extra='[ -e "$WEFT_DIR/go" ] || sleep 60; ')
     file = write(place, work)
 

@@ -14,13 +14,13 @@ import weft
 from chaos.needed import check_only_needed
 from chaos.runs import MODULUS, limited
 from repeated import repetitions
-from weft.journal.log import read
-from weft.journal.places import RunHome
-from weft.live import Outcome, Session
-from weft.live.replay import replay
-from weft.live.session import Silent
-from weft.model.check_run import check_run
-from weft.model.events import Event, EventKind
+from weft.checks.runs import check_run
+from weft.model.events import Event, ProcessorGone, TaskFinished
+from weft.runs import Outcome, Session
+from weft.runs.home import RunHome
+from weft.runs.journal import read
+from weft.runs.replay import replay
+from weft.runs.session import Silent
 
 pytest.importorskip("distributed")
 
@@ -83,7 +83,7 @@ class Killer(Silent):
         self.cluster, self.plan, self.finished = cluster, plan, 0
 
     def happened(self, session: Session, events: list[Event]) -> None:
-        self.finished += sum(event.kind == EventKind.TASK_FINISHED for event in events)
+        self.finished += sum(isinstance(event, TaskFinished) for event in events)
         for count in [count for count in self.plan if count <= self.finished]:
             self.cluster.kill(self.plan.pop(count))
 
@@ -91,7 +91,7 @@ class Killer(Silent):
 def checked(outcome: Outcome, directory: Path) -> None:
     """The validators find the run right, as it was and by its journal."""
     replayed = replay(read(RunHome(outcome.home).journal), directory)
-    replayed.progress.coordinator.check_state()
+    replayed.driver.coordinator.check_state()
     assert replayed.decisions == replayed.journalled
     check_run(outcome.run)
     check_run(replayed.run())
@@ -114,7 +114,7 @@ def three_of_four_die(cluster: Cluster, folder: Path, seed: int, strategy: str) 
     work.check(flow, outcome)
     checked(outcome, folder)
     run = outcome.run
-    assert [e.kind for e in run.changes].count(EventKind.GONE) == KILLS
+    assert [type(e) for e in run.changes].count(ProcessorGone) == KILLS
     counts = check_only_needed(run, reuse_copies="/c" in strategy)
     return {
         "kills": moments,

@@ -14,12 +14,12 @@ import pytest
 import weft
 from chaos.runs import MODULUS, limited, sums
 from repeated import repetitions
-from weft.journal.log import read
-from weft.live import Session
-from weft.live.replay import replay
-from weft.live.session import Silent
-from weft.model.check_run import check_run
-from weft.model.events import Event, EventKind
+from weft.checks.runs import check_run
+from weft.model.events import Event, ProcessorGone, TaskFinished
+from weft.runs import Session
+from weft.runs.journal import read
+from weft.runs.replay import replay
+from weft.runs.session import Silent
 
 pytest.importorskip("distributed")
 
@@ -43,15 +43,15 @@ class Killer(Silent):
         self.plan, self.finished, self.gone = plan, 0, 0  # pids by the number of finished tasks
 
     def happened(self, session: Session, events: list[Event]) -> None:
-        self.finished += sum(event.kind == EventKind.TASK_FINISHED for event in events)
-        self.gone += sum(event.kind == EventKind.GONE for event in events)
+        self.finished += sum(isinstance(event, TaskFinished) for event in events)
+        self.gone += sum(isinstance(event, ProcessorGone) for event in events)
         for count in [count for count in self.plan if count <= self.finished]:
             os.kill(self.plan.pop(count), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("seed", repetitions(few=1, share=0.1))
 def test_two_of_three_die(tmp_path: Path, seed: int) -> None:
-    from weft.experiments.dask_cluster import cluster
+    from weft_benchmarks.dask_cluster import cluster
 
     rng, work = random.Random(seed), sums(60, seed)
     flow = flow_of(work.sources)
@@ -65,5 +65,5 @@ def test_two_of_three_die(tmp_path: Path, seed: int) -> None:
     assert not killer.plan
     assert killer.gone == 2
     replayed = replay(read(outcome.home / "journal.jsonl"), tmp_path)
-    replayed.progress.coordinator.check_state()
+    replayed.driver.coordinator.check_state()
     check_run(replayed.run())

@@ -74,10 +74,10 @@ def test_full(small: Place, outputs: bool) -> None:
     assert code in (1, 2), output
     assert "no space left on device" in said, output
     assert ("journal.jsonl: cannot write the journal" in said) == (code == 2)
-    assert outputs or code == 2, output  # commands that fail are said to fail: 1
-    assert "weft resume" in said
+    # commands that fail are said to fail: 1; what could not even be noted is resumed
+    assert ("weft resume" if code == 2 else "weft run") in said
     assert "traceback" not in said
-    until(lambda: not small.processes(), "the end of all processes of the run", 10)
+    until(lambda: not small.processes(), "the end of all processes of the run")
     before, executed = small.finished(), small.executions()
     assert 0 < len(before) < 300
     filler.unlink()
@@ -161,7 +161,7 @@ def test_unwritable_when_it_is_resumed(locked: Place) -> None:
     ended(driver)
     for pid in locked.processes():
         os.kill(pid, 9)
-    until(lambda: not locked.processes(), "the end of what ran", 10)
+    until(lambda: not locked.processes(), "the end of what ran")
     (locked.data / "go").touch()
     lock(locked)
     code, output = ended(locked.weft("resume", "last"))

@@ -6,12 +6,23 @@ import pytest
 
 import weft
 from weft import registry
-from weft.coordinator import Coordinator
-from weft.kernels import board as b
+from weft.engine.coordinator import Coordinator
+from weft.engine.driver import Driver
+from weft.engine.kernels import arrays as a
 from weft.model import Estimates, Platform
-from weft.model.events import NO_FAULT, Command, Event, EventKind, SendItem, StartTask
+from weft.model.events import (
+    NO_FAULT,
+    Command,
+    Event,
+    ItemArrived,
+    ItemLost,
+    ProcessorGone,
+    SendItem,
+    StartTask,
+    TaskFailed,
+    TaskFinished,
+)
 from weft.model.platform import Processor
-from weft.wiring import Progress
 
 CONTENT = {
     "name": "pair",
@@ -29,36 +40,36 @@ class Told:
         policy, planner = registry.strategy(strategy)
         estimates = Estimates.declared(self.workflow, platform)
         self.coordinator = Coordinator(self.workflow, platform, estimates, policy)
-        self.progress = Progress(self.coordinator, planner, events=[])
+        self.driver = Driver(self.coordinator, planner, events=[])
         self.started: dict[str, StartTask] = {}
-        self.take(self.progress.settled(self.coordinator.begin()))
+        self.take(self.driver.begin())
 
     def take(self, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, StartTask):
                 self.started[self.workflow.task_names[command.task]] = command
             elif isinstance(command, SendItem):
-                self.hear(EventKind.ITEM_ARRIVED, command.transfer)
+                self.hear(ItemArrived, command.transfer)
 
-    def hear(self, kind: EventKind, which: int, value: float = 0.0) -> None:
+    def hear(self, kind: type[Event], which: int, value: float = 0.0) -> None:
         time = self.coordinator.now + 1
-        self.take(self.progress.hear(Event(kind, which, time, value)))
+        self.take(self.driver.hear(kind.of(which, time, value)))
 
 
 @pytest.mark.parametrize("strategy", ["static", "slack", "fifo"])
 def test_the_producer_runs_again(strategy: str) -> None:
     told = Told(strategy)
-    told.hear(EventKind.TASK_FINISHED, told.started["make"].attempt)
-    told.hear(EventKind.TASK_FINISHED, told.started["other"].attempt)
-    reading, board = told.started["read"], told.coordinator.board
-    told.hear(EventKind.GONE, 1 - reading.processor)
-    for place in (board.held == b.HERE).nonzero()[0].tolist():
-        item, host = divmod(place, board.n_hosts)
-        told.hear(EventKind.ITEM_LOST, host * len(board.item_producer) + item)
-    told.hear(EventKind.TASK_FAILED, reading.attempt, NO_FAULT)
+    told.hear(TaskFinished, told.started["make"].attempt)
+    told.hear(TaskFinished, told.started["other"].attempt)
+    reading, arrays = told.started["read"], told.coordinator.state.arrays
+    told.hear(ProcessorGone, 1 - reading.processor)
+    for place in (arrays.held == a.HERE).nonzero()[0].tolist():
+        item, host = divmod(place, arrays.n_hosts)
+        told.hear(ItemLost, host * len(arrays.item_producer) + item)
+    told.hear(TaskFailed, reading.attempt, NO_FAULT)
     told.coordinator.check_state()
     for _ in range(3):
         newest = max(told.started.values(), key=lambda command: command.attempt)
         assert newest.attempt > reading.attempt, "nothing is run any more"
-        told.hear(EventKind.TASK_FINISHED, newest.attempt)
+        told.hear(TaskFinished, newest.attempt)
     assert told.coordinator.done

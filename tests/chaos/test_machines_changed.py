@@ -14,9 +14,9 @@ from chaos.runs import (
     until,
     write,
 )
-from live.people import nothing_starts_where_it_leaves
 from repeated import repetitions
-from weft.model.events import EventKind
+from runs.people import nothing_starts_where_it_leaves
+from weft.model.events import ProcessorGone
 
 STRATEGIES = ("aheft", "fifo", "slack")
 
@@ -46,4 +46,4 @@ def test_added_and_drained_before_a_kill(place: Place, seed: int) -> None:
     assert run.platform.processor_names == ("local-1", "local-2", "local-3")
     assert run.attempts.processor.tolist().count(0) == 1  # the one that was under way then
     assert set(run.attempts.processor.tolist()) == {0, 1, 2}
-    assert not [e for e in run.changes if e.kind == EventKind.GONE]
+    assert not [e for e in run.changes if isinstance(e, ProcessorGone)]

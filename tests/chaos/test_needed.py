@@ -10,8 +10,8 @@ import pytest
 
 import weft
 from chaos.needed import check_only_needed
+from weft.checks.runs import check_run
 from weft.model import Item, Link, Platform, Processor, Run, Workflow
-from weft.model.check_run import check_run
 from weft.model.record import ENDS
 
 N, PROCESSORS = 30, 4

@@ -1,4 +1,4 @@
-"""Ctrl-C, a second coordinator, and a workflow that was changed between two sittings."""
+"""Ctrl-C, a second coordinator, and a workflow that was changed between two sessions."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_twice_stops_now(place: Place) -> None:
     driver.send_signal(signal.SIGINT)
     until(lambda: '"paused"' in place.the_home().journal.read_text(), "the pause in the journal")
     driver.send_signal(signal.SIGTERM)  # which is as good
-    code, output = ended(driver, 30)
+    code, output = ended(driver)
     assert code == 130, output
     assert "weft resume" in output
-    until(lambda: not place.processes(), "the end of all processes of the run", 10)
+    until(lambda: not place.processes(), "the end of all processes of the run")
     resumed(place, work)
     check_nothing_repeated(place, [])
 

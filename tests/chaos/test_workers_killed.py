@@ -24,7 +24,7 @@ from chaos.runs import (
     write,
 )
 from repeated import repetitions
-from weft.model import Tolerance
+from weft.engine.retries import RetryPolicy
 from weft.model.events import MACHINE_LOST
 
 SCRIPT = str(Path(__file__).with_name("sums_flow.py"))
@@ -57,7 +57,7 @@ def test_function_workers(place: Place, seed: int, strategy: str) -> None:
     work = sums(80, seed)
     place.environment["WEFT_CHAOS_PAUSE"] = "0.06"
     driver = place.begin(sys.executable, SCRIPT, strategy, rows(work))
-    assert kill_some(place, driver, Tolerance().losses, seed) >= 2
+    assert kill_some(place, driver, RetryPolicy().losses, seed) >= 2
     code, output = ended(driver)
     assert code == 0, output
     assert output.splitlines()[-1] == str(work.expected)
@@ -67,7 +67,7 @@ def test_function_workers(place: Place, seed: int, strategy: str) -> None:
     assert all("killed by SIGKILL" in event["detail"]["reason"] for event in failures)
     check_nothing_repeated(place, [])
     rebuilt(place)
-    until(lambda: not place.processes(), "the end of all processes of the run", 10)
+    until(lambda: not place.processes(), "the end of all processes of the run")
 
 
 @pytest.mark.parametrize("seed", repetitions(few=1, share=0.2))
@@ -85,7 +85,7 @@ def test_commands_with_retries(place: Place, seed: int) -> None:
     assert all("killed by SIGKILL" in event["detail"]["reason"] for event in failures)
     check_nothing_repeated(place, [])
     rebuilt(place)
-    until(lambda: not place.processes(), "the end of all processes of the run", 10)
+    until(lambda: not place.processes(), "the end of all processes of the run")
 
 
 def test_a_command_without_retries_is_given_up_and_tried_again_later(place: Place) -> None:
@@ -94,7 +94,7 @@ def test_a_command_without_retries_is_given_up_and_tried_again_later(place: Plac
     until(lambda: place.executions().total() == 2, "two tasks that run")
     assert kill_some_shell(place, driver)
     until(lambda: place.home() and place.failures(), "the failure")
-    (place.data / "go").touch()  # for the next sitting: what sleeps, sleeps
+    (place.data / "go").touch()  # for the next session: what sleeps, sleeps
     for pid in place.processes():
         if pid != driver.pid:
             with suppress(ProcessLookupError):
@@ -102,7 +102,7 @@ def test_a_command_without_retries_is_given_up_and_tried_again_later(place: Plac
     code, output = ended(driver)
     assert code == 1, output
     assert "killed by SIGKILL" in output
-    assert "weft resume" in output
+    assert "weft run" in output
     code, output = ended(place.weft("resume", "last"))
     assert code == 0, output
     work.check(place)

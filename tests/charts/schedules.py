@@ -8,16 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from weft.arrays import FloatArray
-from weft.model import (
-    Estimates,
-    Link,
-    Platform,
-    Processor,
-    Schedule,
-    TaskSpec,
-    Workflow,
-    check_schedule,
-)
+from weft.checks.schedules import check_schedule
+from weft.model import Estimates, Link, Platform, Processor, Schedule, TaskSpec, Workflow
 
 
 def workflow(

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
-import subprocess
-from html import unescape
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from weft.charts import write_gantt
+from weft.charts.gantt import write_gantt
+from weft.charts.graph import graph_of, write_graph
 from weft.model import Schedule
 
+from .browser import NEEDED, looked_at
 from .schedules import hostile_schedule, random_schedule
-
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-    "--window-size=1200,700",
-    "--virtual-time-budget=3000",
-    "--dump-dom",
-)
-
-BEFORE = """<script>
-window.problems = [];
-addEventListener("error", (event) => problems.push(String(event.message)));
-addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective));
-console.error = (...words) => problems.push(words.join(" "));
-</script>"""
 
 AFTER = """<script>
 const marks = document.getElementById("marks"), base = document.getElementById("base");
@@ -91,20 +61,13 @@ setTimeout(() => {
 
 
 def visit(schedule: Schedule, folder: Path, wanted: str) -> Any:
-    """What the page reports after it was used a little."""
+    """What the page of a chart reports after it was used a little."""
     path = folder / "chart.html"
     write_gantt(schedule, path)
-    text = path.read_text(encoding="utf-8").replace("<head>", "<head>" + BEFORE, 1)
-    text = text.replace("<body>", f'<body data-wanted="{wanted}">', 1)
-    path.write_text(text.replace("</body>", AFTER + "</body>"), encoding="utf-8")
-    command = [BROWSER, *FLAGS, f"--user-data-dir={folder / 'profile'}", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
-    found = re.search(r'<pre id="report">(.*?)</pre>', done.stdout.decode(), re.DOTALL)
-    assert found, done.stderr.decode()[-2000:]
-    return json.loads(unescape(found[1]))
+    return looked_at(path, AFTER, wanted)
 
 
-@pytest.mark.skipif(not BROWSER, reason="no chromium here")
+@NEEDED
 def test_the_page_draws_and_can_be_used(tmp_path: Path) -> None:
     schedule = random_schedule(60, 6, per_host=2)
     report = visit(schedule, tmp_path, wanted=schedule.workflow.task_names[17])
@@ -117,10 +80,67 @@ def test_the_page_draws_and_can_be_used(tmp_path: Path) -> None:
     assert report["tip"].startswith(schedule.workflow.task_names[17])
 
 
-@pytest.mark.skipif(not BROWSER, reason="no chromium here")
+@NEEDED
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     report = visit(hostile_schedule(), tmp_path, wanted="onerror")
     assert report["problems"] == []
     assert (report["hacked"], report["images"]) == (None, 0)
     assert report["tip"].startswith("</script><img src=x onerror")
     assert report["ink"] > 100_000
+
+
+GRAPH = """<script>
+const picture = document.getElementById("graph"), stage = document.getElementById("stage");
+const text = (id) => document.getElementById(id).textContent, report = {};
+const inside = (node) => {
+  const box = node.getBoundingClientRect(), all = stage.getBoundingClientRect();
+  return box.width > 0 && box.left >= all.left && box.right <= all.right && box.top >= all.top
+    && box.bottom <= all.bottom;
+};
+const key = (name, target = stage) => target.dispatchEvent(
+  new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+const nodes = [...picture.querySelectorAll(".node")];
+report.nodes = nodes.length;
+report.seen = nodes.filter(inside).length;
+const first = picture.getAttribute("viewBox");
+stage.dispatchEvent(new WheelEvent("wheel", { deltaY: -200, clientX: 600, clientY: 300 }));
+for (const name of ["+", "-", "ArrowLeft", "ArrowUp"]) key(name);
+report.moved = picture.getAttribute("viewBox") !== first;
+key("0");
+report.back = picture.getAttribute("viewBox") === first;
+nodes[1].dispatchEvent(new PointerEvent("pointermove", { bubbles: true, pointerId: 1 }));
+report.tip = text("tip");
+nodes[1].dispatchEvent(new PointerEvent("pointerdown", { bubbles: true, button: 0, pointerId: 1 }));
+nodes[1].dispatchEvent(new PointerEvent("pointerup", { bubbles: true, button: 0, pointerId: 1 }));
+report.near = picture.querySelectorAll(".near").length;
+const search = document.getElementById("search");
+search.value = document.body.dataset.wanted;
+search.dispatchEvent(new Event("input"));
+key("Enter", search);
+report.found = text("found");
+report.chosen = picture.querySelector(".node.chosen").dataset.n;
+setTimeout(() => {
+  report.images = document.images.length;
+  report.hacked = window.hacked ?? null;
+  report.problems = window.problems;
+  const answer = document.createElement("pre");
+  answer.id = "report";
+  answer.textContent = JSON.stringify(report);
+  document.body.append(answer);
+}, 300);
+</script>"""
+
+
+@NEEDED
+def test_the_page_of_a_graph_can_be_used(tmp_path: Path) -> None:
+    workflow = hostile_schedule().workflow
+    write_graph(graph_of(workflow), tmp_path / "graph.html")
+    report = looked_at(tmp_path / "graph.html", GRAPH, wanted="onerror")
+    assert report["problems"] == []
+    assert (report["hacked"], report["images"]) == (None, 0)
+    assert report["nodes"] == report["seen"] == workflow.n_tasks
+    assert report["moved"]
+    assert report["back"]
+    assert report["tip"].startswith(workflow.task_names[1])
+    assert report["near"] == 2
+    assert (report["found"], report["chosen"]) == ("1 of 1", "0")

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.charts import chart_of
-from weft.charts.chart import unit_for
-from weft.charts.colours import NO_CATEGORY, OTHER, PALETTE, categories_of
+from weft.charts.build import chart_of
+from weft.charts.chart import NO_CATEGORY, OTHER, PALETTE, categories_of, unit_for
 from weft.model import Item, Platform, Processor, Workflow
 
 from .schedules import even, placed, random_schedule, workflow
@@ -56,7 +55,7 @@ def test_presence_and_utilisation() -> None:
     chart_schedule = placed(workflow([8, 2]), pf, on=[0, 1], start=[0, 6])
     chart = chart_of(chart_schedule)
     assert [(row.begin, row.end) for row in chart.rows] == [(0, 8), (4, 8), (0, 2)]
-    assert [row.utilisation for row in chart.rows] == [1, 0.5, 0]
+    assert [row.busy for row in chart.rows] == [1, 0.5, 0]
     assert chart_schedule.utilisation == pytest.approx(10 / 14)
     assert chart.title == "example, planned by by hand"
     assert chart.facts == (

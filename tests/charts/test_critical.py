@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from weft.charts import Bound, critical_path, critical_steps
+from weft.charts.critical import Bound, critical_path, critical_steps
 from weft.model import Item, Schedule, Workflow
 
 from .schedules import even, placed, platform, random_schedule, workflow

@@ -11,9 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from weft.charts import SUFFIXES, Chart, Lane, chart_of, write_chart, write_gantt
-from weft.charts.lettering import Lettering
-from weft.charts.picture import svg
+from weft.charts.build import chart_of
+from weft.charts.chart import Chart, Lane
+from weft.charts.gantt import SUFFIXES, write_chart, write_gantt
+from weft.charts.picture import Lettering, svg
 from weft.errors import InputError
 from weft.model import Schedule
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from weft.charts import chart_of, critical_path
-from weft.charts.page import page
+from weft.charts.build import chart_of
+from weft.charts.critical import critical_path
+from weft.charts.gantt import page
 from weft.model import Schedule
 
 from .schedules import HOSTILE, hostile_schedule, random_schedule
@@ -52,7 +53,8 @@ def test_the_data_are_the_schedule(schedule: Schedule) -> None:
     for name, row, start, finish in zip(
         bars["name"], rows, bars["start"], bars["finish"], strict=True
     ):
-        assert plan["tasks"][name] == {"processor": row, "start": start, "finish": finish}
+        task = plan["tasks"][name]
+        assert (task["processor"], task["start"], task["finish"]) == (row, start, finish)
     assert data["end"] == schedule.makespan
     assert data["critical"]["bar"] == critical_path(schedule)
     _, producers, consumers = schedule.workflow.dependencies()

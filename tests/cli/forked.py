@@ -27,9 +27,9 @@ _PRELOADED = (
     "matplotlib.backends.backend_agg",
     "weft.api",
     "weft.charts",
-    "weft.experiments.comparison",
-    "weft.live.sittings",
-    "weft.planners.heft",
+    "weft.comparison",
+    "weft.runs.opening",
+    "weft.scheduling.planners.heft",
     "yaml",
 )
 
@@ -100,10 +100,7 @@ def _waiting(main: str, settled: tuple[tuple[str, str], ...]) -> _Waiting:
 
 def wait(main: str) -> None:
     """Serve the socket whose number is the argument: fork, and run `main`, for each request."""
-    del sys.path[0]  # the tests' folder, which the command does not have
-    for name in _PRELOADED:
-        importlib.import_module(name)
-    importlib.import_module("weft.cli.main").build_app()  # with the modules of all commands
+    preload()
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         while True:
             head, descriptors, _, _ = socket.recv_fds(requests, 8, 2)
@@ -119,8 +116,21 @@ def wait(main: str) -> None:
                 os.close(descriptor)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             requests.sendall(f"{status}\n".encode())
+    become(main, request, dict(enumerate(descriptors, 1)))
+
+
+def preload() -> None:
+    """Import what commands import, before the first is asked for."""
+    del sys.path[0]  # the tests' folder, which the command does not have
+    for name in _PRELOADED:
+        importlib.import_module(name)
+    importlib.import_module("weft.cli.main").build_app()  # with the modules of all commands
+
+
+def become(main: str, request: bytes, streams: dict[int, int]) -> NoReturn:
+    """Turn this process, which was just forked, into the program with what it was asked for."""
     arguments, directory, environment = json.loads(request)
-    for stream, descriptor in enumerate(descriptors, 1):
+    for stream, descriptor in streams.items():
         os.dup2(descriptor, stream)
         os.close(descriptor)
     os.chdir(directory)

@@ -6,19 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from model.told import whom
 from weft import load, registry
-from weft.coordinator import Coordinator
-from weft.executors.reality import Reality
-from weft.executors.simulated import SimulatedExecutor
-from weft.journal.log import Journal
-from weft.journal.places import RunHome
-from weft.live.header import Header
-from weft.live.options import Options
-from weft.live.recorder import JournalRecorder
+from weft.arrays import FloatArray
+from weft.engine.coordinator import Coordinator
+from weft.engine.driver import Driver
 from weft.model import Estimates, Platform, Workflow
-from weft.model.events import CancelTask, Command, Event, EventKind, StartTask
+from weft.model.events import CancelTask, Command, Event, StartTask, TaskFailed, TaskFinished
 from weft.model.platform import Processor
-from weft.wiring import Progress, perform
+from weft.runs.entries import Header, JournalRecorder
+from weft.runs.home import RunHome
+from weft.runs.journal import Journal
+from weft.runs.options import Options
+from weft.simulation.reality import Reality
+from weft.simulation.simulated import SimulatedExecutor
 
 TAIL = "cannot open x\nno such file"
 
@@ -26,8 +27,10 @@ TAIL = "cannot open x\nno such file"
 class Machines:
     """Simulated machines that measure seconds, and on which attempts may fail."""
 
-    def __init__(self, simulated: SimulatedExecutor, fails: dict[int, str]) -> None:
-        self.simulated, self.fails = simulated, fails  # reasons by attempt
+    def __init__(
+        self, simulated: SimulatedExecutor, fails: dict[int, str], used: dict[str, Any]
+    ) -> None:
+        self.simulated, self.fails, self.used = simulated, fails, used  # reasons by attempt
         self.started: dict[int, float] = {}
         self.failed: list[int] = []
 
@@ -38,19 +41,25 @@ class Machines:
             self.started[command.attempt] = command.time
         self.simulated.perform(command)
 
+    def flush(self) -> None:
+        self.simulated.flush()
+
     def next_event(self, wait: bool = True) -> Event | None:
+        if not wait:
+            return None
         if self.failed:  # at once
             attempt = self.failed.pop(0)
             time = self.started[attempt]
             self.simulated.perform(CancelTask(attempt, time))
             detail = {"reason": self.fails[attempt], "log": f"logs/{attempt}", "tail": TAIL}
-            return Event(EventKind.TASK_FAILED, attempt, time, 0.0, detail)
+            return TaskFailed(attempt, time, 0.0, detail=detail)
         event = self.simulated.next_event(wait)
-        if event is None or event.kind != EventKind.TASK_FINISHED:
+        if event is None or not isinstance(event, TaskFinished):
             return event
         # what the machine measures is a little less than what the coordinator sees
-        seconds = (event.time - self.started[event.which]) * 0.9
-        return replace(event, detail={"seconds": seconds})
+        seconds = (event.time - self.started[whom(event)]) * 0.9
+        used = {"used": self.used} if self.used else {}
+        return replace(event, detail={"seconds": seconds, **used})
 
 
 def local(processors: int) -> Platform:
@@ -63,13 +72,14 @@ def write_run(
     *,
     strategy: str = "slack",
     processors: int = 2,
-    factor: float = 1.0,
+    factor: float | FloatArray = 1.0,  # or one for each task and processor
     stop_after: int | None = None,
     fails: dict[int, str] | None = None,
     retries: int = 0,
     ended: str | None = "finished",
     platform: Platform | None = None,
     asked_for: bool = False,
+    used: dict[str, Any] | None = None,  # by every attempt that finishes
 ) -> RunHome:
     """The home of a run that took `factor` times what it expected."""
     workflow: Workflow = load(content)
@@ -95,26 +105,18 @@ def write_run(
     policy, planner = registry.strategy(strategy)
     journal = Journal.create(home.journal, header.to_dict())
     recorder = JournalRecorder(journal)
-    coordinator = Coordinator(workflow, platform, estimates, policy, options.tolerance())
-    progress = Progress(coordinator, planner, recorder, events=[])
+    coordinator = Coordinator(workflow, platform, estimates, policy, options.retry_policy())
     simulated = SimulatedExecutor(workflow, platform, Reality(estimates.cost * factor))
-    _drive(progress, Machines(simulated, fails or {}), stop_after)
+    driver = Driver(
+        coordinator, planner, Machines(simulated, fails or {}, used or {}), recorder, events=[]
+    )
+    most = workflow.n_tasks if stop_after is None else stop_after
+    driver.drive(is_over=lambda: coordinator.done or coordinator.n_done >= most)
     if ended is not None:
         recorder.note("end", status=ended, time=coordinator.now)
     recorder.sync([])
     journal.close()
     return home
-
-
-def _drive(progress: Progress, machines: Machines, stop_after: int | None) -> None:
-    commands, coordinator = progress.settled(progress.coordinator.begin()), progress.coordinator
-    while not coordinator.done:
-        perform(progress, machines, commands)
-        if stop_after is not None and coordinator.n_done >= stop_after:
-            return
-        event = machines.next_event()
-        assert event is not None
-        commands = progress.hear(event)
 
 
 def forks(n: int, cost: float = 2.0) -> dict[str, Any]:

@@ -304,3 +304,44 @@ def test_numbers_that_are_too_large_together(folder: Path, workflow: str, platfo
             np.array([tasks[t]["finish"] for t in wf.task_names]),
         )
         library.check_schedule(chart)
+
+
+FITS_NOWHERE = "tasks.left: the task 'left' fits on no host: it needs 2 cores; the largest host,"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan"],
+        ["plan", "--pareto", "new.png"],
+        ["simulate"],
+        ["compare", "--strategies", "heft"],
+        ["what-if", "--add", "fast:1"],
+    ],
+)
+def test_a_task_that_fits_nowhere_is_named_before_anything_begins(
+    folder: Path, command: list[str]
+) -> None:
+    damage(folder / "wf.yaml", "left: {cost: {fast: 2, slow: 6}}", "left: {cost: 2, cores: 2}")
+    told = refused(folder, command[0], "wf.yaml", "-p", "pf.yaml", *command[1:])
+    assert told.startswith(f"wf.yaml: {FITS_NOWHERE}")
+
+
+@pytest.mark.parametrize("dry", [[], ["-n"]])
+@pytest.mark.parametrize(
+    ("fields", "holds"),
+    [
+        ("cores: 3", "the task 'a' fits on no host: it needs 3 cores"),
+        ("pools: {x: 1}", "tasks.a.pools: no one declares the pool 'x'"),
+        ("gpus: 1", "it needs 1 core and 1 gpus"),
+    ],
+)
+def test_a_run_begins_nothing_if_a_task_fits_nowhere(
+    tmp_path: Path, fields: str, holds: str, dry: list[str]
+) -> None:
+    (tmp_path / "wf.yaml").write_text(f"tasks: {{a: {{run: touch made, {fields}}}}}")
+    told = refuse("run", "wf.yaml", "--on", "local:2", "--no-history", *dry, cwd=tmp_path)
+    assert "wf.yaml: tasks.a" in told
+    assert holds in told
+    assert not (tmp_path / "made").exists()
+    assert not list(tmp_path.glob(".weft/runs/*"))

@@ -19,9 +19,17 @@ from typer.testing import CliRunner
 
 import weft as library
 from weft import registry
-from weft.cli.main import app, main
+from weft.cli.main import BESIDE, app, main
 
 from .commands import MAIN, succeed, weft
+
+
+def everything() -> Any:
+    """The whole command line, with what is loaded when it is called."""
+    group: Any = typer.main.get_command(app)
+    for name in BESIDE:
+        group.resolve_command(None, [name])
+    return group
 
 
 def commands(group: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], bool]]:
@@ -33,7 +41,7 @@ def commands(group: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
             yield from commands(command, (*path, name))
 
 
-ALL = dict(commands(typer.main.get_command(app)))
+ALL = dict(commands(everything()))
 LEAVES = [path for path, is_group in ALL.items() if not is_group]
 
 
@@ -59,7 +67,7 @@ def test_help(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_short_help(path: tuple[str, ...]) -> None:
     """No command has another use for -h."""
-    command: Any = typer.main.get_command(app)
+    command = everything()
     context = command.context_class(command, **command.context_settings)
     for word in path:
         command = command.commands[word]
@@ -81,7 +89,8 @@ def test_planners() -> None:
     rows = json.loads(succeed("planners", "--json"))
     assert [row["name"] for row in rows] == registry.planner_names()
     assert all(set(row) == {"name", "options", "about"} for row in rows)
-    assert next(row for row in rows if row["name"] == "heft")["options"] == {"insertion": True}
+    options = {"insertion": True, "efficiency": 0.5}
+    assert next(row for row in rows if row["name"] == "heft")["options"] == options
     shown = succeed("planners")
     assert all(row["name"] in shown and row["about"] in shown for row in rows)
     assert "[insertion=true]" in shown

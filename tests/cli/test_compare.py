@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +15,11 @@ import numpy as np
 import pytest
 
 import weft as library
+from chaos.runs import LIMIT, until
+from weft.comparison import Mean, t_quantile
 from weft.errors import InputError, WeftError
-from weft.executors.scenario import EVENT_RATE
-from weft.experiments.comparison import Mean, t_quantile
-from weft.experiments.workers import in_order
+from weft.simulation.scenario import EVENT_RATE
+from weft.workers import in_order
 
 from .commands import MAIN, refuse, succeed, weft, written
 
@@ -212,6 +212,13 @@ def test_bad_numbers(folder: Path) -> None:
         library.compare([], platform, "static")
 
 
+def ignores(pid: str, number: int) -> bool:
+    """Whether a process ignores a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    ignored = next(line for line in status.splitlines() if line.startswith("SigIgn:"))
+    return bool(int(ignored.split()[1], 16) >> (number - 1) & 1)
+
+
 def test_ctrl_c_stops_all_quietly(folder: Path) -> None:
     words = ["compare", "other.json", "-p", "pf.yaml", "--strategies", "always", "--runs", "900000"]
     command = [sys.executable, "-c", MAIN, *words, "--jobs", "2"]
@@ -220,14 +227,14 @@ def test_ctrl_c_stops_all_quietly(folder: Path) -> None:
     )
     children = Path(f"/proc/{began.pid}/task/{began.pid}/children")
     workers: list[str] = []
-    for _ in range(200):
-        time.sleep(0.1)
-        workers = children.read_text().split() if children.exists() else []
-        if len(workers) >= 2:
-            break
-    time.sleep(0.5)
+
+    def begun() -> bool:  # all workers, and each leaves Ctrl-C to who has started it
+        workers[:] = children.read_text().split()
+        return len(workers) >= 2 and all(ignores(worker, signal.SIGINT) for worker in workers)
+
+    until(begun, "two workers")
     os.killpg(began.pid, signal.SIGINT)  # as a terminal does: everyone in the group
-    out, err = began.communicate(timeout=30)
+    out, err = began.communicate(timeout=LIMIT)
     assert began.returncode in (1, 130)
     assert out == ""
     assert "Traceback" not in err

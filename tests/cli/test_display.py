@@ -19,19 +19,18 @@ import pytest
 import typer
 from rich.console import Console
 
-from weft.cli.display import Display
-from weft.cli.display_live import LiveScreen, picture
-from weft.cli.display_plain import PlainScreen
-from weft.cli.display_view import View, Work, look
-from weft.cli.ending import drive
+from weft.cli.shared.display import Display
+from weft.cli.shared.ending import drive
+from weft.cli.shared.live import LiveScreen, picture
+from weft.cli.shared.screens import PlainScreen
+from weft.cli.shared.view import View, Work, look
 from weft.errors import WeftError
-from weft.journal.log import read
-from weft.live.outcome import Outcome
-from weft.live.replay import replay
-from weft.live.session import Session
 from weft.model import Money, Platform
-from weft.model.events import Event, EventKind
+from weft.model.events import Event, TaskFailed, TaskFinished
 from weft.model.platform import Processor
+from weft.runs.journal import read
+from weft.runs.replay import replay
+from weft.runs.session import Session
 
 from .commands import MAIN
 from .journals import forks, write_run
@@ -53,19 +52,20 @@ def session_of(
     replayed = replay(read(home.journal), home.data)
     made = SimpleNamespace(
         header=replayed.header,
-        coordinator=replayed.progress.coordinator,
-        progress=replayed.progress,
+        coordinator=replayed.driver.coordinator,
+        driver=replayed.driver,
         clock=lambda: now,
         recorder=SimpleNamespace(journal=SimpleNamespace(path=home.journal)),
         spending=SimpleNamespace(money=None),
         reported={},
+        reused=set(),
         attempts_before=len(replayed.run().attempts.task),
     )
     return cast("Session", made)
 
 
 def events_of(session: Session) -> list[Event]:
-    return list(session.progress.events or ())
+    return list(session.driver.events or ())
 
 
 def test_a_look_at_a_run(tmp_path: Path) -> None:
@@ -74,6 +74,27 @@ def test_a_look_at_a_run(tmp_path: Path) -> None:
     assert view.counts() == "3/6 done, 2 running, 1 waiting"
     assert [work.since for work in view.work] == [3.0, 3.0]
     assert {work.task for work in view.work} == {"part-2", "part-3"}
+
+
+def test_waiting_tasks_say_what_they_wait_for(tmp_path: Path) -> None:
+    view = look(session_of(tmp_path, now=3.5))
+    assert view.ready == 0
+    assert view.next == (("join", "waits for part-2 (running), part-3 (running)"),)
+    view = look(session_of(tmp_path, now=1.5, stop_after=1, n=9))
+    assert view.ready == 7
+    tasks, reasons = zip(*view.next, strict=True)
+    assert set(tasks) <= {f"part-{k}" for k in range(9)}
+    assert all(r.startswith("waits for local-") and ", which runs part-" in r for r in reasons)
+    view = look(session_of(tmp_path, now=1.5, stop_after=1, n=9, strategy="fifo"))
+    assert {reason for _, reason in view.next} == {"waits for a processor"}
+    console = Console(file=io.StringIO(), width=80)
+    console.print(picture(view, "forks"))
+    assert isinstance(console.file, io.StringIO)
+    drawn = console.file.getvalue()
+    assert "8 waiting, 7 of them ready" in drawn
+    assert drawn.count(" waits for a processor") == 3
+    console.print(picture(view, "forks", height=8))
+    assert console.file.getvalue().count(" waits for a processor") == 3
 
 
 @pytest.mark.parametrize(("now", "end"), [(3.5, 6.0), (5.0, 6.0), (7.0, 8.0), (20.0, 21.0)])
@@ -100,7 +121,7 @@ def plain_lines(session: Session, events: list[Event]) -> list[str]:
 def test_few_tasks_get_a_line_each(tmp_path: Path) -> None:
     session = session_of(tmp_path, now=3.0)
     lines = plain_lines(session, events_of(session))
-    assert lines[:2] == ["hello", f"run {session.header.id} goes on: 3 of 6 tasks done"]
+    assert lines[:2] == ["hello", f"run {session.header.id} is resumed: 3 of 6 tasks done"]
     assert lines[2] == "[1.0 s] 1/6 split done on local-0 in 900 ms"
     assert len(lines) == 5
     for p in range(2):  # both at the same moment
@@ -123,9 +144,9 @@ def test_the_first_tasks_are_told_of_when_they_start(tmp_path: Path) -> None:
 
 def test_reported_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = session_of(tmp_path, now=3.5)
-    session.reported[int(session.coordinator.board.running[0])] = 0.42
+    session.reported[int(session.coordinator.state.arrays.running[0])] = 0.42
     assert [work.progress for work in look(session).work] == [0.42, None]
-    monkeypatch.setattr("weft.cli.display_plain.SILENCE", 0.0)
+    monkeypatch.setattr("weft.cli.shared.screens.SILENCE", 0.0)
     stream = io.StringIO()
     screen = PlainScreen(stream)
     screen.update(session, [])
@@ -145,7 +166,7 @@ def test_many_tasks_are_counted(tmp_path: Path) -> None:
 def test_failures_are_told_at_once(tmp_path: Path) -> None:
     session = session_of(tmp_path, now=3.0)
     detail = {"reason": "it exited with code 1 \x1b[2J", "log": "logs/0"}
-    failure = Event(EventKind.TASK_FAILED, 0, 3.0, detail=detail)
+    failure = TaskFailed(0, 3.0, detail=detail)
     (line,) = [x for x in plain_lines(session, [failure]) if x.startswith("failed: ")]
     assert line.startswith("failed: split: it exited with code 1 ")
     assert line.endswith("/logs/0)")
@@ -157,7 +178,7 @@ def test_new_plans_are_told_with_their_reasons(tmp_path: Path) -> None:
     session = session_of(tmp_path, now=1.5)
     session.coordinator.evaluations[:] = replay(
         read(home.journal), home.data
-    ).progress.coordinator.evaluations
+    ).driver.coordinator.evaluations
     stream = io.StringIO()
     screen = PlainScreen(stream)  # it knows of no plan yet
     screen.update(session, [])
@@ -179,7 +200,7 @@ def test_a_reader_who_has_gone_does_not_stop_the_run(tmp_path: Path) -> None:
 
 def test_showing_costs_the_run_next_to_nothing(tmp_path: Path) -> None:
     session = session_of(tmp_path, now=3.0)
-    (event,) = [e for e in events_of(session) if e.which == 0 and not e.kind]
+    (event,) = [e for e in events_of(session) if isinstance(e, TaskFinished) and e.attempt == 0]
     with Display(PlainScreen(io.StringIO())) as shown:
         shown.began(session)
         begun = time.thread_time()  # of this thread alone
@@ -244,11 +265,18 @@ def test_money_is_spent_while_nothing_happens(tmp_path: Path) -> None:
     assert look(session).money == Money(20.0, 0.0, 0.0)
 
 
+def test_a_task_of_several_cores_is_at_each() -> None:
+    first, other = Work("p-1", True, "wide", 70.0, 0.5, 2), Work("p-2", True, "wide", 70.0, 0.5, 0)
+    lines = drawn(View(**(vars(VIEW) | {"work": (first, other)}))).splitlines()
+    assert "p-1 wide (2 cores) 5.0 s 50%" in lines
+    assert "p-2 wide" in lines
+
+
 def test_many_processors_are_only_counted() -> None:
-    many = tuple(Work(f"p-{i}", i < 90) for i in range(100))
+    many = tuple(Work(f"p-{i}", i < 90, "x" if i < 2 else None) for i in range(100))
     busy = View(**(vars(VIEW) | {"work": many}))
     assert "2 of 90 processors are at work" in drawn(busy)
-    assert "2 of 2 processors are at work" in drawn(VIEW, height=8)
+    assert "1 of 2 processors are at work" in drawn(VIEW, height=8)
 
 
 @pytest.mark.parametrize("error", [None, WeftError("the disk is full"), KeyboardInterrupt()])
@@ -271,7 +299,7 @@ def test_the_terminal_is_left_in_order(tmp_path: Path, error: BaseException | No
 @pytest.mark.parametrize(
     ("error", "raised", "said"),
     [
-        (WeftError("the disk is full"), WeftError, "the run ends here; once mended, "),
+        (WeftError("the disk is full"), WeftError, "the run ends here; once that is repaired, "),
         (KeyboardInterrupt(), typer.Exit, "stopped; "),
     ],
 )
@@ -284,15 +312,15 @@ def test_a_run_that_ends_amiss_can_be_gone_on_with(
 ) -> None:
     session = session_of(tmp_path, now=3.0)
 
-    def sit(shown: Display) -> Outcome:
+    def opened(shown: Display) -> Session:
         shown.began(session)
         raise error
 
     with pytest.raises(raised) as caught:
-        drive(sit, tmp_path, as_json=False, quiet=True)
+        drive(opened, tmp_path, as_json=False, quiet=True)
     assert getattr(caught.value, "exit_code", 130) == 130
     lines = capsys.readouterr().err.splitlines()
-    again = f"`weft resume {session.header.id} --dir {tmp_path}` goes on"
+    again = f"`weft resume {session.header.id} --dir {tmp_path}` resumes it"
     assert lines[-1] == said + again
 
 
@@ -318,3 +346,13 @@ def read_some(terminal: int) -> bytes:
         return os.read(terminal, 4096)
     except OSError:  # Linux's way to say that the other end is closed
         return b""
+
+
+def test_what_was_up_to_date_is_counted_apart() -> None:
+    view = View(3.0, 60, 45, 2, 1, None, 0, "", (), reused=5)
+    assert view.counts() == "40/60 done, 5 up to date, 2 running, 12 waiting, 1 given up"
+    console = Console(file=io.StringIO(), width=100, force_terminal=False)
+    console.print(picture(view, "name"))
+    text = cast("io.StringIO", console.file).getvalue()
+    assert "40 done   5 up to date   2 running   12 waiting   1 given up" in text
+    assert "75%" in text

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import weft
-from weft.cli import installed
+from weft.cli import doctor
 from weft.cli.doctor import examine
+from weft.executors.local.this_machine import available_processors
 
 from .commands import succeed
 
@@ -36,6 +37,8 @@ def test_it_tells_what_it_runs_on() -> None:
     assert f"numpy {metadata.version('numpy')}" in " ".join(told.split())
     assert "kernels: " in told
     assert "real runs: possible" in told
+    assert f"`--on local`: {available_processors()} cores, " in told
+    assert "`--limit`: the memory of each process by RLIMIT_DATA" in told
     assert "broken" not in told
 
 
@@ -43,6 +46,8 @@ def test_the_same_as_json() -> None:
     found = json.loads(succeed("doctor", "--json"))
     assert found["weft"] == weft.__version__
     assert found["runs"] is True
+    assert found["cores"] == available_processors()
+    assert found["memory"] > 10**8
     assert found["broken"] == []
     assert {part["name"] for part in found["needed"]} >= {"numpy", "PyYAML", "typer", "rich"}
     assert all(part["works"] and part["found"] for part in found["needed"])
@@ -69,9 +74,9 @@ def test_a_package_that_cannot_be_imported_is_broken() -> None:
 def test_a_package_that_is_missing_or_old(
     version: str | None, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = installed._version
+    real = doctor._version
     monkeypatch.setattr(
-        installed,
+        doctor,
         "_version",
         lambda name: version if name in ("rich", "distributed") else real(name),
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.journal.log import read
-from weft.journal.places import RunHome
-from weft.live.replay import replay
+from weft.runs.home import RunHome
+from weft.runs.journal import read
+from weft.runs.replay import replay
 
 from .commands import refuse, succeed
 from .journals import forks, write_run
@@ -64,14 +64,14 @@ def test_a_run_under_way(tmp_path: Path) -> None:
     assert list(home.requests.iterdir()) == []
     assert replay(read(home.journal), tmp_path).run().attempts.processor.tolist() == [0, 0, 1]
     over = refuse("machines", "--add", "1", cwd=tmp_path)
-    assert f"run {the_id(tmp_path)} is not going on" in over
+    assert f"run {the_id(tmp_path)} is not running" in over
     gate.close()
 
 
 def test_a_run_that_was_interrupted(tmp_path: Path) -> None:
     home = write_run(tmp_path, forks(4), stop_after=3, ended=None)
     lines = [" ".join(x.split()) for x in succeed("machines", cwd=tmp_path).splitlines()]
-    again = f"`weft resume {home.id}` goes on"
+    again = f"`weft resume {home.id}` resumes it"
     assert lines[0] == f"run {home.id} is interrupted, no machine works for it; {again}"
     assert lines[1].startswith("its machines when it was last heard of, at ")
     assert lines[2] == "processor host state was running"

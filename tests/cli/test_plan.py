@@ -63,6 +63,40 @@ def test_what_each_processor_costs_and_the_transfers(folder: Path) -> None:
     ]
 
 
+WIDE = "tasks: {a: {cores: 4, memory: 6GB, cost: 2}, b: {cost: 1}}"
+
+
+def test_cores_and_memory(folder: Path) -> None:
+    (folder / "wf.yaml").write_text(WIDE)
+    (folder / "pf.yaml").write_text("hosts: {h: {cores: 5, memory: 8GB}}")
+    lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
+    assert lines[2:8] == [
+        "processor host tasks busy busy % cost",
+        *(f"h-{core} h 1 2 s 100% 0" for core in range(1, 5)),
+        "h-5 h 1 1 s 50% 0",
+    ]
+    assert lines[8:] == [
+        "memory held at most: 6 GB of 8 GB on h",
+        "task processor cores memory start finish",
+        "a h-1 4 6 GB 0 s 2 s",
+        "b h-5 1 - 0 s 1 s",
+    ]
+
+
+def test_many_processors_are_told_by_host(folder: Path) -> None:
+    (folder / "wf.yaml").write_text(WIDE)
+    (folder / "pf.yaml").write_text(
+        "hosts: {h: {cores: 16, memory: 8GB, price: 1}, i: {cores: 1}}\nnetwork: {price: 1}"
+    )
+    lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
+    assert lines[2:6] == [
+        "host cores tasks busy % memory at most cost",
+        "h 16 2 28% 6 GB of 8 GB 9",
+        "i 1 0 0% - 0",
+        "transfers 0",
+    ]
+
+
 def test_the_summary(folder: Path) -> None:
     lines = [" ".join(line.split()) for line in succeed(*ARGUMENTS).splitlines()]
     assert lines == [
@@ -82,7 +116,8 @@ def test_json(folder: Path) -> None:
     printed = json.loads(succeed(*ARGUMENTS, "--json"))
     assert list(printed) == ["planner", "makespan", "cost", "tasks"]
     assert printed == by_library().to_dict()
-    assert printed["tasks"]["left"] == {"processor": "fast", "start": 2.0, "finish": 4.0}
+    beside = {"host": "fast", "cores": 1, "memory": 0.0}
+    assert printed["tasks"]["left"] == {"processor": "fast", **beside, "start": 2.0, "finish": 4.0}
     assert (printed["makespan"], printed["cost"]) == (5.5, 16.5)
 
 

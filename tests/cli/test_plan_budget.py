@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import pytest
 
 import weft as library
-from weft.cli.tables import told_when_slow
+from weft.cli.shared.tables import tell_when_slow
 from weft.errors import InputError, TooLateError, UnaffordableError
 from weft.model import Schedule
-from weft.search_progress import heard_by
+from weft.scheduling.search_progress import report_to
 
 from .commands import PLATFORM, refuse, succeed, written
 
@@ -96,12 +96,12 @@ def test_what_takes_long_says_how_far_it_is(
         return write(text)
 
     monkeypatch.setattr(sys.stderr, "write", noted)
-    with told_when_slow("looking", after=0.001):
+    with tell_when_slow("looking", after=0.001):
         assert said.wait(30)
     out, err = capsys.readouterr()
     assert err.startswith("looking: 0% after 0 s\n")
     assert out == ""
-    with told_when_slow("looking"):  # short
+    with tell_when_slow("looking"):  # short
         by_library(budget=10)
     assert capsys.readouterr().err == ""
 
@@ -109,7 +109,7 @@ def test_what_takes_long_says_how_far_it_is(
 def test_searches_tell_how_far_they_are() -> None:
     for budget, deadline in ((10.0, None), (None, 10.0)):
         told: list[float] = []
-        with heard_by(told.append):
+        with report_to(told.append):
             by_library(budget=budget, deadline=deadline)
         assert told == sorted(told)
         assert len(told) > 5

@@ -40,7 +40,7 @@ def test_what_is_done_is_not_repeated(stopped: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert ran(stopped) == ["a", "b", "b", "c"]
     run = the_id(stopped)
-    assert f"run {run} goes on: 1 of 3 tasks done" in done.stderr
+    assert f"run {run} is resumed: 1 of 3 tasks done" in done.stderr
     assert f"run {run} finished: 3 of 3 tasks done" in done.stdout
     assert (stopped / "c.txt").read_text() == "1\n" * 4
 
@@ -78,7 +78,7 @@ def test_a_workflow_that_is_broken_or_gone(stopped: Path) -> None:
     (stopped / "wf.yaml").unlink()
     done = weft("resume", "last", cwd=stopped)
     assert done.returncode == 0, done.stderr
-    assert "wf.yaml is gone: the run goes on with the workflow as it was" in done.stderr
+    assert "wf.yaml is gone: the run is resumed with the workflow as it was" in done.stderr
 
 
 def test_failed_tasks_are_tried_again(folder: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from html import escape
 from pathlib import Path
 
 import pytest
 
-from .commands import refuse, weft
+from .commands import refuse, succeed, weft
 from .live_runs import Gate, chain, failed, started, the_id, write_workflow
 
 ON = ("--on", "local:2")
@@ -35,11 +36,11 @@ def test_a_second_run_is_planned_with_what_the_first_has_taught(folder: Path) ->
     write_workflow(folder, chain(folder))
     first = weft("run", "wf.yaml", *ON, cwd=folder)
     assert "strategy ico" in first.stderr
-    again = weft("run", "wf.yaml", *ON, "--quiet", cwd=folder)
+    again = weft("run", "wf.yaml", *ON, "--quiet", "--force", cwd=folder)
     assert "strategy adaptive" in again.stderr
     assert "(planned " in again.stdout
     assert "done on" not in again.stderr
-    without = weft("run", "wf.yaml", *ON, "--no-history", cwd=folder)
+    without = weft("run", "wf.yaml", *ON, "--no-history", "--force", cwd=folder)
     assert "planning blind" in without.stderr
 
 
@@ -81,7 +82,7 @@ def test_a_failure_is_told_with_its_log(folder: Path) -> None:
     assert "not done: 1 task (c)" in lines
     assert lines[-2:] == [
         f"more about it: weft report {run}",
-        f"go on with it: weft resume {run}",
+        f"once that is repaired, do what is left: {shlex.join(['weft', 'run', 'wf.yaml', *ON])}",
     ]
     assert sum(line.startswith("failed: b: ") for line in said.splitlines()) == 1
 
@@ -221,3 +222,84 @@ def test_bad_input(folder: Path, arguments: list[str], told: list[str]) -> None:
     message = refuse("run", *arguments, cwd=folder)
     assert all(word in message for word in told), message
     assert not (folder / ".weft").exists()
+
+
+def test_force_alone_means_all(folder: Path) -> None:
+    write_workflow(folder, chain(folder))
+    assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0
+    assert weft("run", "wf.yaml", *ON, cwd=folder).stdout == "nothing to do: 3 tasks up to date\n"
+    for words in (("--force", "wf.yaml"), ("wf.yaml", "--force"), ("wf.yaml", "--force", "-q")):
+        assert "3 of 3 tasks done" in weft("run", *words, *ON, cwd=folder).stdout
+    one = weft("run", "wf.yaml", "--force", "a", *ON, "--dry-run", cwd=folder).stdout.splitlines()
+    assert one[0] == "0 of 3 tasks up to date; to run: 3 tasks"
+    told = "\n".join(" ".join(line.split()) for line in one)
+    assert "local-1 asked for" in told
+    assert "local-1 it reads a.txt, which is made again" in told
+
+
+def test_a_damaged_store_is_said_to_be_and_moved_aside(folder: Path) -> None:
+    write_workflow(folder, chain(folder))
+    weft("run", "wf.yaml", *ON, cwd=folder)
+    (part,) = (folder / ".weft/store").glob("*.jsonl")
+    lines = part.read_bytes().splitlines(keepends=True)
+    part.write_bytes(lines[0][:20] + b"?" + lines[0][21:] + b"".join(lines[1:]))
+    again = weft("run", "wf.yaml", *ON, cwd=folder)
+    assert f"it was moved to {part.parent / 'damaged' / part.name}" in again.stderr
+    assert (folder / "ran").read_text().split() == ["a", "b", "c", "a"]  # it came out as before
+    assert "nothing to do" in weft("run", "wf.yaml", *ON, cwd=folder).stdout
+
+
+def test_what_turns_out_to_be_up_to_date_is_counted_apart(folder: Path) -> None:
+    """In the summary, the report and its page, and the log; `weft attach` reads the same."""
+    write_workflow(folder, chain(folder))
+    assert weft("run", "wf.yaml", *ON, "-q", cwd=folder).returncode == 0
+    tasks = chain(folder)
+    tasks["a"]["run"] += " "  # another command that gives the same
+    write_workflow(folder, tasks)
+    done = weft("run", "wf.yaml", *ON, "--json", cwd=folder)
+    told = json.loads(done.stdout)
+    assert (told["status"], told["reused"]) == ("finished", ["b", "c"])
+    text = succeed("report", "last", cwd=folder)
+    assert "tasks:     1 of 3 done, 2 up to date\n" in text
+    report = json.loads(succeed("report", "last", "--json", cwd=folder))
+    assert (report["done"], report["reused"]) == (3, ["b", "c"])
+    assert {t["task"]: t["state"] for t in report["task_list"]} == {
+        "a": "done",
+        "b": "up to date",
+        "c": "up to date",
+    }
+    tasks["a"]["run"] += " "
+    write_workflow(folder, tasks)
+    first = weft("run", "wf.yaml", *ON, "-q", cwd=folder).stdout.splitlines()[0]
+    assert " finished: 1 of 3 tasks done, 2 up to date, in " in first
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_after_a_failure_the_advice_is_to_run_and_after_a_stop_to_resume(
+    folder: Path, gate: Gate, stopped: bool
+) -> None:
+    tasks = chain(folder, gate if stopped else None)
+    if not stopped:
+        tasks["c"]["run"] = "exit 3"
+    write_workflow(folder, tasks)
+    (folder / "sub").mkdir()
+    if stopped:
+        with started("run", "wf.yaml", *ON, cwd=folder) as run:
+            gate.wait()
+            run.interrupt()
+            run.wait_for("stopping: what runs (1) is finished first")
+            gate.open()
+            code, printed = run.end()
+        assert code == 130
+        assert printed.splitlines()[-1] == f"resume it: weft resume {the_id(folder)}"
+        return
+    printed, _ = failed("run", "wf.yaml", "c", "--trust", "mtime", cwd=folder)
+    again = printed.splitlines()[-1].partition("do what is left: ")[2]
+    assert again == "weft run wf.yaml c --trust mtime"
+    printed, _ = failed(*again.split()[1:], cwd=folder)
+    assert "run again" not in printed
+    assert (folder / "ran").read_text() == "a\nb\n"  # what is done was not done again
+    printed, _ = failed("run", "../wf.yaml", "c", "--dir", "..", cwd=folder / "sub")
+    again = printed.splitlines()[-1].partition("do what is left: ")[2]
+    assert again.endswith(" c --dir ..")
+    failed(*again.split()[1:], cwd=folder / "sub")

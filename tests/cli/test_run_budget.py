@@ -75,8 +75,8 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
     stops = ("--budget", "10.3", "--over-budget", "stop")
     with started("run", "wf.yaml", *ON, *stops, cwd=folder) as command:
         gate.wait()
-        said = command.wait_for("will not do")
-        assert said.startswith("the budget of 10.3 will not do: the cheapest way found to finish")
+        said = command.wait_for("is not enough")
+        assert said.startswith("the budget of 10.3 is not enough: the cheapest way found to finish")
         assert said.endswith("; what runs is finished, then the run stops\n")
         gate.open()
         code, printed = command.end()
@@ -84,10 +84,8 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
     run, lines = the_id(folder), printed.splitlines()
     assert lines[0].startswith(f"run {run} stopped: 1 of 2 tasks done in ")
     assert "not done: 1 task (b)" in lines
-    (again,) = (line for line in lines if line.startswith("go on with it: "))
-    found = re.fullmatch(
-        rf"go on with it: weft resume {run} --budget ([\d.]+) \(or more.*\)", again
-    )
+    (again,) = (line for line in lines if line.startswith("resume it: "))
+    found = re.fullmatch(rf"resume it: weft resume {run} --budget ([\d.]+) \(or more.*\)", again)
     assert found is not None
     told = report(folder)
     assert told["status"] == "stopped"
@@ -95,9 +93,12 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
     assert told["over_budget_at"] is not None
     (row,) = json.loads(succeed("runs", "--json", cwd=folder))
     assert row["projected"] == told["money"]["projected"]
+    waits = json.loads(succeed("why", "b", "--json", cwd=folder))["waits"]
+    assert waits.startswith("nobody drives the run, which is stopped: `weft resume` takes it up; ")
+    assert "then it waits for money: the budget of 10.3 is not enough, " in waits
     still = weft("resume", "last", cwd=folder)
     assert still.returncode == 130
-    assert "will not do" in still.stderr
+    assert "is not enough" in still.stderr
     enough = weft("resume", "last", "--budget", found[1], cwd=folder)
     assert enough.returncode == 0, enough.stderr
     assert f"budget {float(found[1]):,.6g}: " in enough.stdout

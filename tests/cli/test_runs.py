@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from weft.journal.lock import RunLock
+from weft.runs.lock import RunLock
 
 from .commands import succeed
 from .journals import forks, write_run

@@ -48,7 +48,7 @@ def test_without_a_budget_nothing_is_said_of_one(folder: Path) -> None:
 def test_one_that_will_not_do(folder: Path) -> None:
     options = ("--budget", "11", "--world", "world.yaml", "--strategy", "slack[planner=loss3]")
     lines = lines_of(succeed(*ARGUMENTS, *options))
-    assert lines[2] == "budget 11: 14 spent, 3 over; known at 6 s that it would not do"
+    assert lines[2] == "budget 11: 14 spent, 3 over; known at 6 s that it would not be enough"
     assert any("the plan costs more than the budget yes, it had to be" in line for line in lines)
 
 
@@ -58,7 +58,7 @@ def test_one_that_stops_the_run(folder: Path) -> None:
     done = weft(*ARGUMENTS, *stops, "--gantt", "x.svg", "--journal", "x.jsonl")
     assert (done.returncode, done.stderr) == (130, "")
     lines = lines_of(done.stdout)
-    assert lines[2] == "budget 11: 6 spent, 5 left; known at 6 s that it would not do"
+    assert lines[2] == "budget 11: 6 spent, 5 left; known at 6 s that it would not be enough"
     assert lines[3] == "stopped for the budget, not done: 2 tasks (b, c)"
     assert (folder / "x.svg").exists()
     assert (folder / "x.jsonl").exists()
@@ -80,3 +80,17 @@ def test_one_that_stops_the_run(folder: Path) -> None:
 )
 def test_what_is_refused(folder: Path, options: tuple[str, ...], problem: str) -> None:
     assert problem in refuse(*ARGUMENTS, *options)
+
+
+def test_what_takes_no_time_is_not_begun_for_ever_without_money(folder: Path) -> None:
+    """It counts as free, but where seconds cost money nothing is left to begin it with."""
+    written(
+        folder,
+        "tasks: {a: {cost: 10, outputs: [x]}, b: {cost: 0, inputs: [x]}}\n",
+        "processors: {p: {price: 1}}\n",
+    )
+    run = ("simulate", "wf.yaml", "-p", "pf.yaml", "--over-budget", "cut", "--budget")
+    stopped = weft(*run, "10")
+    assert "stopped for the budget, not done: 1 task (b)" in stopped.stdout
+    assert "10 spent, 0 left" in stopped.stdout
+    assert "not done" not in weft(*run, "10.5").stdout

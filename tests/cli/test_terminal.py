@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pty
 import signal
@@ -16,10 +17,10 @@ import typer
 
 import weft as library
 from weft.cli.attach import attach
-from weft.cli.terminal import hearing_signals
-from weft.journal.lock import driver, is_driven
-from weft.journal.places import RunHome, runs
-from weft.live.session import Session, Silent
+from weft.cli.shared.terminal import hear_signals
+from weft.runs.home import RunHome, runs
+from weft.runs.lock import driver, is_driven
+from weft.runs.session import Session, Silent
 
 from .commands import MAIN, refuse, weft
 from .journals import forks, write_run
@@ -99,15 +100,16 @@ def test_a_closed_terminal_does_not_end_the_run(folder: Path, gate: Gate, before
 
 
 def test_what_is_ignored_stays_so() -> None:
-    def hung_up() -> None:
+    def hang_up() -> None:
         raise AssertionError
 
     before = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)]
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        with hearing_signals(hung_up):
+        with hear_signals(hang_up):
             signal.raise_signal(signal.SIGHUP)
-            assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before[0])
@@ -156,7 +158,7 @@ def test_a_run_without_a_terminal_is_looked_at(folder: Path, gate: Gate) -> None
     found = driver(home)
     assert found is not None
     assert begun.stdout.splitlines() == [
-        f"run {home.id} goes on without a terminal, driven by process {found[0]}",
+        f"run {home.id} continues without a terminal, driven by process {found[0]}",
         f"look at it: weft attach {home.id}",
         f"stop it: kill {found[0]}",
     ]
@@ -169,10 +171,11 @@ def test_a_run_without_a_terminal_is_looked_at(folder: Path, gate: Gate) -> None
         code, printed = look.end()
         assert code == 130
         assert printed.splitlines()[-1] == (
-            f"run {home.id} goes on: `weft attach {home.id}` looks again; "
+            f"run {home.id} is still running: `weft attach {home.id}` shows it again; "
             f"`kill {found[0]}` stops it"
         )
-    assert "is making 'a.txt' and 2 more" in refuse("run", "wf.yaml", *ON, "--detach", cwd=folder)
+    # a is done already, and not to be made again
+    assert "is making 'b.txt' and 1 more" in refuse("run", "wf.yaml", *ON, "--detach", cwd=folder)
     with started("attach", home.id[:8], cwd=folder) as look:
         assert look.process.stdout is not None
         first = look.process.stdout.readline()
@@ -230,3 +233,16 @@ def test_what_cannot_begin_says_so(folder: Path) -> None:
     assert refuse("run", "wf.yaml", "--detach", "--json", cwd=folder).startswith("--json with ")
     assert "there is no run 'last'" in refuse("attach", cwd=folder)
     assert not (folder / ".weft").exists()
+
+
+def test_an_import_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lock would stay taken, and the next thread that imports something would wait for ever."""
+    (tmp_path / "in_the_middle.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    whole = False
+    with pytest.raises(KeyboardInterrupt), hear_signals(lambda: None):  # noqa: PT012
+        whole = importlib.import_module("in_the_middle").whole
+        signal.pause()  # until it is told again
+    assert whole

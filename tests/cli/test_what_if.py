@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from weft.journal.lock import RunLock
-from weft.journal.places import RunHome
+from weft.runs.home import RunHome
+from weft.runs.lock import RunLock
 
 from .commands import refuse, succeed, written
 from .journals import forks, write_run

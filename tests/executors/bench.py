@@ -13,25 +13,35 @@ from typing import Any
 
 from executors.cluster import Cluster
 from executors.works import BEGUN, GATE, GIVEN, Work, call, command
+from model.told import what, whom
 from weft.executors.results import is_kept
 from weft.model import Call, Item, Platform, Ref, TaskSpec, Workflow
 from weft.model.events import (
     MACHINE_LOST,
     NO_FAULT,
     OWN_FAULT,
+    Alarm,
     CancelTask,
     Command,
     DropTransfer,
     Event,
-    EventKind,
+    ItemArrived,
+    Paused,
     Prepare,
+    ProcessorGone,
+    ProcessorJoined,
+    ProcessorLeaving,
     SendItem,
+    SpeedChanged,
     StartTask,
+    TaskFailed,
+    TaskFinished,
     WakeAt,
+    Woken,
 )
 
-LIMIT = 20.0  # seconds for one check
-FINISHED, FAILED, ARRIVED = EventKind.TASK_FINISHED, EventKind.TASK_FAILED, EventKind.ITEM_ARRIVED
+LIMIT = 60.0  # seconds for one check: a hang fails, a slow machine does not
+FINISHED, FAILED, ARRIVED = TaskFinished, TaskFailed, ItemArrived
 ENDS = (FINISHED, FAILED)
 
 
@@ -51,7 +61,7 @@ def limited(seconds: float = LIMIT) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def until(holds: Callable[[], object], what: str, seconds: float = 20.0) -> None:
+def until(holds: Callable[[], object], what: str, seconds: float = LIMIT) -> None:
     """Look until it holds, where nothing can be waited for."""
     end = time.monotonic() + seconds
     while not holds():
@@ -86,10 +96,6 @@ class Watched:
     def alone(self) -> float:
         return float(getattr(self.executor, "alone", 0.0))
 
-    def foresee(self, commands: Sequence[Command]) -> None:
-        if self.real:
-            self.executor.foresee(commands)
-
     def flush(self) -> None:
         if self.real:
             self.executor.flush()
@@ -106,11 +112,11 @@ class Watched:
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """Attempts that were under way each get one end."""
         events: list[Event] = self.executor.recover(running, held)
-        ended = sorted(e.which for e in events if e.kind in ENDS)
+        ended = sorted(whom(e) for e in events if type(e) in ENDS)
         assert ended == sorted(s.attempt for s in running)
         times = [e.time for e in events]
         assert times == sorted(times)
-        assert all(e.value == NO_FAULT for e in events if e.kind == FAILED)
+        assert all(what(e) == NO_FAULT for e in events if type(e) is FAILED)
         return events
 
     def close(self) -> None:
@@ -123,8 +129,9 @@ class Watched:
         self.log.append(command)
         match command:
             case StartTask():
-                busy = [s.processor for s in self.running.values()]
-                assert command.processor not in busy, "the suite itself is wrong"
+                busy = {p for s in self.running.values() for p in s.cores or (s.processor,)}
+                cores = command.cores or (command.processor,)
+                assert busy.isdisjoint(cores), "the suite itself is wrong"
                 self.running[command.attempt] = command
             case SendItem():
                 self.moving[command.transfer] = command
@@ -137,30 +144,30 @@ class Watched:
     def next_event(self, wait: bool = True) -> Event | None:
         """What happened, if it can have."""
         event: Event | None = self.executor.next_event(wait)
-        while event is not None and event.kind == EventKind.AVAILABILITY:
+        while event is not None and isinstance(event, SpeedChanged):
             event = self.executor.next_event(wait)  # a machine may be slow at any time
         if event is None:
             return None
         assert event.time >= self.now, f"{event} lies before {self.now}"
         self.now = event.time
         self.log.append(event)
-        match event.kind:
-            case EventKind.TASK_FINISHED | EventKind.TASK_FAILED:
-                assert self.running.pop(event.which, None), f"{event} of no open attempt"
+        match event:
+            case TaskFinished() | TaskFailed():
+                assert self.running.pop(whom(event), None), f"{event} of no open attempt"
                 self._check_detail(event)
-            case EventKind.ITEM_ARRIVED:
-                assert self.moving.pop(event.which, None), f"{event} of no open transfer"
-            case EventKind.GONE:
-                self._gone(event.which)
-            case EventKind.LEAVING:
-                assert 0 <= event.which < self.known
-                assert event.which not in self.gone, f"{event}, but it is gone"
-            case EventKind.JOINED:
-                new = event.which >= self.known
-                assert new or event.which in self.gone, f"{event}, but it was there"
-                assert event.which < self.platform.n_processors
-                self.known = max(self.known, event.which + 1)
-                self.gone.discard(event.which)
+            case ItemArrived():
+                assert self.moving.pop(whom(event), None), f"{event} of no open transfer"
+            case ProcessorGone():
+                self._gone(whom(event))
+            case ProcessorLeaving():
+                assert 0 <= whom(event) < self.known
+                assert whom(event) not in self.gone, f"{event}, but it is gone"
+            case ProcessorJoined():
+                new = whom(event) >= self.known
+                assert new or whom(event) in self.gone, f"{event}, but it was there"
+                assert whom(event) < self.platform.n_processors
+                self.known = max(self.known, whom(event) + 1)
+                self.gone.discard(whom(event))
         return event
 
     def _gone(self, processor: int) -> None:
@@ -175,11 +182,11 @@ class Watched:
             return
         detail = event.detail
         assert detail is not None
-        if event.kind == FINISHED:
+        if type(event) is FINISHED:
             assert detail["seconds"] >= 0
             assert all(size >= 0 for size in detail["sizes"].values())
         else:
-            assert event.value in (OWN_FAULT, NO_FAULT, MACHINE_LOST)
+            assert what(event) in (OWN_FAULT, NO_FAULT, MACHINE_LOST)
             assert detail["reason"]
             assert {"exit", "log", "tail", "seconds"} <= set(detail)
 
@@ -239,10 +246,13 @@ class Bench:
 
     # what the coordinator does, by hand
 
-    def start(self, task: int, processor: int) -> int:
+    def start(self, task: int, *cores: int, amounts: tuple[float, ...] = ()) -> int:
+        """On a processor, or holding several."""
         self.attempts += 1
-        self.watched.perform(StartTask(self.attempts - 1, task, processor, self.watched.now))
-        return self.attempts - 1
+        number, now = self.attempts - 1, self.watched.now
+        held = cores if len(cores) > 1 or amounts else ()
+        self.watched.perform(StartTask(number, task, cores[0], now, held, amounts))
+        return number
 
     def cancel(self, attempt: int) -> None:
         self.watched.perform(CancelTask(attempt, self.watched.now))
@@ -261,23 +271,24 @@ class Bench:
     def prepare(self, processor: int, *tasks: int) -> None:
         self.watched.perform(Prepare(processor, tasks, self.watched.now))
 
-    def wake_at(self, time: float) -> None:
-        self.watched.perform(WakeAt(time))
+    def wake_at(self, time: float, by: type[Alarm] = Woken) -> None:
+        self.watched.perform(WakeAt(time, by))
 
-    def expect(self, kind: EventKind, *which: int) -> list[Event]:
+    def expect(self, kind: type[Event], *which: int) -> list[Event]:
         """These events come next, in any order."""
         events = []
         for _ in which:
             event = self.watched.next_event()
             assert event is not None, f"no {kind.name} of {which}"
             events.append(event)
-        assert sorted((e.kind, e.which) for e in events) == sorted((kind, w) for w in which), events
+        assert {type(e) for e in events} <= {kind}, events
+        assert sorted(whom(e) for e in events) == sorted(which), events
         return events
 
     def expect_loss(self, processor: int) -> list[Event]:
         """All that is heard until a processor is gone; what was sent from or to it is dropped."""
         events: list[Event] = []
-        while not events or (events[-1].kind, events[-1].which) != (EventKind.GONE, processor):
+        while not events or (type(events[-1]), whom(events[-1])) != (ProcessorGone, processor):
             event = self.watched.next_event()
             assert event is not None, f"{processor} is never gone"
             events.append(event)
@@ -299,8 +310,8 @@ class Bench:
         assert not self.watched.moving
         assert self.watched.next_event(wait=False) is None
         if self.watched.real:
-            self.watched.post(Event(EventKind.PAUSED, 0, -1.0, 1.0))
-            self.expect(EventKind.PAUSED, 0)
+            self.watched.post(Paused(-1.0, True))
+            self.expect(Paused, 0)
         else:
             assert self.watched.next_event() is None
 

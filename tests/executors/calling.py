@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from executors.waiting import next_event
-from weft.executors.local import LocalExecutor
+from model.told import what
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
 from weft.model import Call, Workflow
 from weft.model.call import refs
-from weft.model.events import OWN_FAULT, Event, EventKind, StartTask
+from weft.model.events import OWN_FAULT, Event, StartTask, TaskFailed, TaskFinished
 
 
 def flow(calls: Sequence[Call]) -> Workflow:
@@ -34,7 +36,7 @@ class Caller:
     def __call__(self, *calls: Call, **options: Any) -> LocalExecutor:
         home = self.data / ".weft" / "runs" / "x"
         executor = LocalExecutor(
-            flow(calls), 2, self.data, home, time.monotonic, calls=calls, **options
+            Workload(flow(calls), calls, self.data, **options), 2, home, time.monotonic
         )
         self._made.append(executor)
         return executor
@@ -53,13 +55,13 @@ def run(executor: LocalExecutor, attempt: int, task: int, processor: int = 0) ->
 def value(executor: LocalExecutor, task: int = 0) -> Any:
     """The result of a task that must finish."""
     event = run(executor, 1000 + task, task)
-    assert event.kind == EventKind.TASK_FINISHED, event
+    assert isinstance(event, TaskFinished), event
     return executor.result(task)
 
 
 def reason(event: Event, fault: float = OWN_FAULT) -> str:
     """Why a task failed that must fail."""
-    assert (event.kind, event.value) == (EventKind.TASK_FAILED, fault), event
+    assert (type(event), what(event)) == (TaskFailed, fault), event
     assert event.detail is not None
     return str(event.detail["reason"])
 

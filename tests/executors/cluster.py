@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import select
 import signal
@@ -19,7 +20,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 class Cluster:
-    """A scheduler, and as many workers of one thread as are asked for."""
+    """A scheduler, and as many workers as are asked for, of one thread or more."""
 
     def __init__(self, folder: Path) -> None:
         path = os.pathsep.join([str(TESTS), *sys.path])
@@ -33,6 +34,7 @@ class Cluster:
         )
         self.address = self._answer()
         self._pids: dict[str, int] = {}
+        self._kinds: dict[str, str] = {}
         self._client: Any = None
 
     def _answer(self) -> str:
@@ -51,11 +53,12 @@ class Cluster:
             self._client = make(self.address, set_as_default=False)
         return self._client
 
-    def add(self) -> str:
-        """One more worker; its name."""
+    def add(self, **options: Any) -> str:
+        """One more worker, which comes up by and by; its name."""
         name = f"worker-{len(self._pids)}"
+        self._kinds[name] = json.dumps(options, sort_keys=True)
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{name}\n".encode())
+        self._process.stdin.write(f"{name} {self._kinds[name]}\n".encode())
         self._process.stdin.flush()
         self._pids[name] = int(self._answer())
         return name
@@ -75,13 +78,16 @@ class Cluster:
         """Stop a worker, as a machine that stands still, or let it go on."""
         os.kill(self._pids[name], number)
 
-    def have(self, n: int) -> None:
-        """Have so many workers, no more; some may just have been killed."""
+    def have(self, n: int, **options: Any) -> list[str]:
+        """Have so many workers, all known to the scheduler; some may just have been killed."""
+        kind = json.dumps(options, sort_keys=True)
         alive = [name for name, pid in self._pids.items() if _runs(pid)]
-        for name in alive[n:]:
+        fit = [name for name in alive if self._kinds[name] == kind][:n]
+        for name in set(alive).difference(fit):
             self.kill(name)
-        alive = alive[:n] + [self.add() for _ in range(n - len(alive))]
-        self.client.sync(self._wait_for, set(alive))
+        alive = fit + [self.add(**options) for _ in range(n - len(fit))]
+        self.client.sync(self._wait_for, set(alive), callback_timeout=60)
+        return alive
 
     async def _wait_for(self, names: set[str]) -> None:
         while True:
@@ -159,12 +165,12 @@ async def _schedule() -> None:
         await scheduler.finished()
 
 
-async def _work(address: str, name: str) -> None:
+async def _work(address: str, name: str, options: dict[str, Any]) -> None:
     from distributed import Worker
 
     make: Any = Worker
-    options = {"nthreads": 1, "memory_limit": 0, "dashboard": False}
-    async with make(address, name=name, **options) as worker:
+    usual = {"nthreads": 1, "memory_limit": 0, "dashboard": False}
+    async with make(address, name=name, **{**usual, **options}) as worker:
         await worker.finished()
 
 
@@ -193,7 +199,8 @@ def main() -> None:
     os.dup2(own, 1)
     print(address, flush=True)
     for line in sys.stdin:
-        pids.append(_fork(_work(address, line.strip())))
+        name, _, options = line.partition(" ")
+        pids.append(_fork(_work(address, name, json.loads(options))))
         print(pids[-1], flush=True)
     for pid in pids:
         if _runs(pid):

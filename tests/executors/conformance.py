@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead
 from executors.sites import Site, wait_queued
 from executors.works import Work, expected
+from model.told import what, whom
 from weft.model.events import OWN_FAULT
 
 Open = Callable[..., AbstractContextManager[Bench]]  # works, and whether where the last one was
@@ -124,10 +125,10 @@ def failures_are_told_and_tried_again(site: Site, open: Open) -> None:
             other = bench.start(2, 1 - processor)
             failing = bench.start(0, processor)
             events = [bench.watched.next_event(), bench.watched.next_event()]
-            told = {e.which: e for e in events if e is not None}
+            told = {whom(e): e for e in events if e is not None}
             failure = told[failing]
-            assert told[other].kind == FINISHED
-            assert (failure.kind, failure.value) == (FAILED, OWN_FAULT)
+            assert type(told[other]) is FINISHED
+            assert (type(failure), what(failure)) == (FAILED, OWN_FAULT)
             assert failure.detail is not None
             assert "A fails on purpose" in failure.detail["reason"] + failure.detail["tail"]
             if "tails" in site.has:
@@ -179,7 +180,7 @@ def cancelled_when_it_is_over(site: Site, open: Open) -> None:
                     bench.watched.running.pop(over, None)
                 bench.expect(FINISHED, bench.start(1, processor))
             events = [bench.watched.next_event() for _ in [bench.start(0, 0)]]
-            if events[0] is not None and events[0].kind == FAILED:
+            if events[0] is not None and type(events[0]) is FAILED:
                 assert work.fails
                 bench.expect(FINISHED, bench.start(0, 0))
             bench.bring(0, 0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import pytest
@@ -10,9 +11,22 @@ from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead, until
 from executors.conformance import ALSO_WAITS, WAITS, A, B, Entry, Open, check_results, conformance
 from executors.sites import Site, wait_queued
 from executors.works import Work
+from model.told import what, whom
 from weft.errors import InputError
 from weft.executors.results import SMALL, SmallResults, small_places
-from weft.model.events import MORE_TO_COME, NO_FAULT, Event, EventKind, StartTask
+from weft.model.events import (
+    NO_FAULT,
+    OWN_FAULT,
+    Beat,
+    ItemLost,
+    LimitsDue,
+    Paused,
+    ProcessorGone,
+    ProcessorJoined,
+    ProcessorLeaving,
+    StartTask,
+    Woken,
+)
 
 CHECKS: list[Entry] = []
 
@@ -24,13 +38,13 @@ def posted_events_come_out(site: Site, open: Open) -> None:
         attempt = bench.start(0, 0)
         assert bench.watched.next_event(wait=False) is None
         bench.begun()
-        posted = [Event(EventKind.PAUSED, k, -1.0, 1.0) for k in range(3)]
+        posted = [Paused(-1.0, True, {"number": k}) for k in range(3)]
         thread = threading.Thread(target=lambda: list(map(bench.watched.post, posted)))
         thread.start()
         for k in range(3):
-            [event] = bench.expect(EventKind.PAUSED, k)
+            [event] = bench.expect(Paused, 0)
             assert 0 < event.time <= bench.clock()
-            assert event.value == 1.0
+            assert event.detail == {"number": k}
         thread.join()
         bench.open_gate()
         bench.expect(FINISHED, attempt)
@@ -89,10 +103,10 @@ def recovered(site: Site, open: Open) -> None:
     with open(works, again=True) as bench:
         bench.attempts = begun
         events = bench.watched.recover([StartTask(attempt, 2, 1, 0.0)], [(0, 0), (1, 0), (4, 0)])
-        ends = [e for e in events if e.kind in (FINISHED, FAILED)]
-        assert [(e.kind, e.value) for e in ends] == [(FAILED, NO_FAULT)]
+        ends = [e for e in events if type(e) in (FINISHED, FAILED)]
+        assert [(type(e), what(e)) for e in ends] == [(FAILED, NO_FAULT)]
         n = bench.workflow.n_items
-        lost = sorted(e.which % n for e in events if e.kind == EventKind.ITEM_LOST)
+        lost = sorted(e.place % n for e in events if isinstance(e, ItemLost))
         # what is on disk is there, what was only in the memory of workers is not
         assert lost == ([] if "keeps" in site.has else [0, 1])
         for task in lost:
@@ -122,13 +136,13 @@ def recovered_without_its_files(site: Site, open: Open) -> None:
         _remove(bench, 0)
     with open(works, again=True) as bench:
         events = bench.watched.recover([StartTask(attempt, 2, 0, 0.0)], [(0, 0), (1, 0)])
-        lost = [e.which for e in events if e.kind == EventKind.ITEM_LOST]
+        lost = [e.place for e in events if isinstance(e, ItemLost)]
         assert lost == [0]
         bench.attempts = 3
-        [end] = [e for e in events if e.kind in (FINISHED, FAILED)]
+        [end] = [e for e in events if type(e) in (FINISHED, FAILED)]
         if "keeps" in site.has:
-            assert end.kind == FINISHED, end
-        if end.kind == FAILED:
+            assert type(end) is FINISHED, end
+        if type(end) is FAILED:
             bench.expect(FINISHED, bench.start(2, 1))
         bench.expect(FINISHED, bench.start(0, 0))
         check_results(site, bench, 0, 1, 2)
@@ -157,16 +171,16 @@ def drained(site: Site, open: Open) -> None:
         assert bench.watched.next_event(wait=False) is None
         bench.begun()
         bench.watched.drain(0)
-        [now] = bench.expect(EventKind.LEAVING, 0)
-        assert 0 < now.value <= now.time
+        [now] = bench.expect(ProcessorLeaving, 0)
+        assert 0 < what(now) <= now.time
         at = bench.clock() + 0.1
         bench.watched.drain(0, at - 0.05)
         bench.watched.drain(0, at)  # which takes the place of the other
-        first, second = bench.expect(EventKind.LEAVING, 0, 0)
+        first, second = bench.expect(ProcessorLeaving, 0, 0)
         third = bench.watched.next_event()
-        assert first.time < second.value == at
+        assert first.time < what(second) == at
         assert third is not None
-        assert (third.kind, third.value) == (EventKind.LEAVING, at)
+        assert (type(third), what(third)) == (ProcessorLeaving, at)
         assert third.time >= at
         bench.open_gate()
         bench.expect(FINISHED, attempt)
@@ -176,7 +190,7 @@ def drained(site: Site, open: Open) -> None:
         bench.silent()
         check_results(site, bench, 2)
         bench.watched.drain(1, bench.clock() + 600)  # it is closed before
-        bench.expect(EventKind.LEAVING, 1)
+        bench.expect(ProcessorLeaving, 1)
 
 
 @conformance("real", to=CHECKS)
@@ -189,14 +203,18 @@ def woken(site: Site, open: Open) -> None:
         at = bench.clock() + 0.1
         bench.wake_at(at - 0.08)
         bench.wake_at(at)
-        [event] = bench.expect(EventKind.WAKE, 0)
+        [event] = bench.expect(Woken, 0)
         assert at <= event.time <= bench.clock()
         assert bench.watched.next_event(wait=False) is None
         bench.wake_at(0.0)  # long ago
         event_now = bench.watched.next_event(wait=False)
         assert event_now is not None
-        assert event_now.kind == EventKind.WAKE
+        assert isinstance(event_now, Woken)
         bench.wake_at(bench.clock() + 600)  # it is closed before
+        bench.wake_at(bench.clock() + 0.05, LimitsDue)  # which is another alarm
+        bench.wake_at(0.0, Beat)
+        bench.wake_at(math.inf, Beat)  # it is off
+        bench.expect(LimitsDue, 0)
         bench.open_gate()
         bench.expect(FINISHED, attempt)
         bench.silent()
@@ -210,15 +228,15 @@ def more_processors(site: Site, open: Open) -> None:
     with open([WAITS, A, ALSO_WAITS, Work("R", (0, 1, 2))]) as bench:
         first = bench.start(0, 0)
         bench.watched.add(2)
-        events = bench.expect(EventKind.JOINED, 2, 3)
-        assert [(e.which, e.value) for e in events] == [(2, MORE_TO_COME), (3, 0.0)]
+        events = bench.expect(ProcessorJoined, 2, 3)
+        assert [(whom(e), what(e)) for e in events] == [(2, 1.0), (3, 0.0)]
         assert bench.watched.platform.processor_names[2:] == ("local-3", "local-4")
         assert bench.watched.platform.n_hosts == 1
         last = bench.start(2, 3)
         assert bench.watched.next_event(wait=False) is None
         bench.begun(2)
         bench.watched.drain(3)
-        bench.expect(EventKind.LEAVING, 3)
+        bench.expect(ProcessorLeaving, 3)
         bench.expect(FINISHED, bench.start(1, 2))
         bench.open_gate()
         bench.expect(FINISHED, first, last)
@@ -230,6 +248,72 @@ def more_processors(site: Site, open: Open) -> None:
         check_results(site, bench, 3)
 
 
+WIDE, ALSO_WIDE = (0, 1), (2, 3)  # cores of one host each
+
+
+@conformance("wide", to=CHECKS)
+def wide_tasks_run_beside_others(site: Site, open: Open) -> None:
+    """A task of two cores is one attempt, of the first of them; others overlap with it."""
+    works = [WAITS, ALSO_WAITS, A, Work("R", (0, 2))]
+    with open(works, wide=True) as bench:
+        first, second = bench.start(0, *WIDE), bench.start(1, 2)
+        third = bench.start(2, 3)
+        bench.expect(FINISHED, third)
+        bench.begun(2)
+        assert bench.watched.next_event(wait=False) is None
+        bench.open_gate()
+        bench.expect(FINISHED, first, second)
+        bench.bring(0, 0, 2)
+        bench.expect(FINISHED, bench.start(3, *ALSO_WIDE))
+        bench.expect(FINISHED, bench.start(2, 1))  # the second core of a wide one is free again
+        bench.silent()
+        check_results(site, bench, 1, 3)
+
+
+@conformance("wide", to=CHECKS)
+def wide_tasks_fail_and_are_cancelled(site: Site, open: Open) -> None:
+    """Their cores are free afterwards, each by itself and all together."""
+    works = [Work("F", fails=1), WAITS, A, B, Work("R", (0, 2, 3))]
+    with open(works, wide=True) as bench:
+        [event] = bench.expect(FAILED, bench.start(0, *WIDE))
+        assert what(event) == OWN_FAULT
+        bench.expect(FINISHED, bench.start(0, *WIDE))
+        cancelled = bench.start(1, *WIDE)
+        assert bench.watched.next_event(wait=False) is None
+        processes = bench.begun()
+        bench.cancel(cancelled)
+        if "stops" not in site.has:
+            bench.open_gate()
+        bench.expect(FINISHED, bench.start(2, 0), bench.start(3, 1))
+        if "stops" in site.has:
+            assert all(dead(pid) for pids in processes.values() for pid in pids)
+            assert not bench.is_published(1)
+        bench.expect(FINISHED, bench.start(4, *WIDE))
+        bench.silent()
+        check_results(site, bench, 4)
+
+
+@conformance("wide", to=CHECKS)
+def wide_tasks_are_recovered(site: Site, open: Open) -> None:
+    """One that was under way gets one end, and may begin again elsewhere."""
+    with open([WAITS], wide=True) as bench:
+        attempt = bench.start(0, *WIDE)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        if "stops" not in site.has:
+            bench.open_gate(1)
+    with open([WAITS], wide=True, again=True) as bench:
+        bench.attempts = 1
+        bench.watched.recover([StartTask(attempt, 0, 0, 0.0, WIDE)], [])
+        again = bench.start(0, *ALSO_WIDE)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        bench.open_gate()
+        bench.expect(FINISHED, again)
+        bench.silent()
+        check_results(site, bench, 0)
+
+
 TWO_AND_A_READER = [Work("A", big=True), B, Work("R", (0, 1))]
 
 
@@ -239,7 +323,7 @@ def drained_and_stopped(site: Site, open: Open) -> None:
     with open(TWO_AND_A_READER) as bench:
         make_both(bench)
         bench.watched.drain(0)
-        bench.expect(EventKind.LEAVING, 0)
+        bench.expect(ProcessorLeaving, 0)
         bench.bring(0, 0, 1)
         bench.bring(1, 0, 1)
         assert bench.cluster is not None
@@ -247,7 +331,7 @@ def drained_and_stopped(site: Site, open: Open) -> None:
         while held.only_on(name):
             assert bench.watched.next_event(wait=False) is None
         kill(bench, 0)
-        assert [e.kind for e in bench.expect_loss(0)] == [EventKind.GONE]
+        assert [type(e) for e in bench.expect_loss(0)] == [ProcessorGone]
         read_both(site, bench)
         with pytest.raises(InputError, match="join by themselves"):
             bench.watched.add(1)
@@ -260,13 +344,13 @@ def retired(site: Site, open: Open) -> None:
         make_both(bench)
         assert bench.cluster is not None
         bench.cluster.retire(bench.watched.platform.processor_names[0])
-        bench.expect(EventKind.LEAVING, 0)
+        bench.expect(ProcessorLeaving, 0)
         assert bench.watched.next_event(wait=False) is None  # until what is to be sent is
         if len(bench.watched.platform.host_names) > 1:
             bench.send(0, 0, 1)
             bench.send(1, 0, 1)
         events = bench.expect_loss(0)
-        assert {e.kind for e in events} <= {EventKind.GONE, ARRIVED}
+        assert {type(e) for e in events} <= {ProcessorGone, ARRIVED}
         assert not bench.watched.moving
         read_both(site, bench)
 
@@ -278,15 +362,15 @@ def retired_with_what_it_held(site: Site, open: Open) -> None:
         make_both(bench)
         assert bench.cluster is not None
         bench.cluster.retire(bench.watched.platform.processor_names[0])
-        bench.expect(EventKind.LEAVING, 0)
+        bench.expect(ProcessorLeaving, 0)
         if "shared" not in site.has:
             executor = bench.watched.executor
-            while not executor._leaving.late:
-                executor._heard(executor._inbox.get(timeout=20))
+            while not executor._leaving._late:
+                executor.hear(executor.inbox.get(timeout=60))
             assert bench.watched.next_event(wait=False) is None
             bench.expect(ARRIVED, bench.send(0, 0, 1))
             bench.expect(ARRIVED, bench.send(1, 0, 1))
-        assert [e.kind for e in bench.expect_loss(0)] == [EventKind.GONE]
+        assert [type(e) for e in bench.expect_loss(0)] == [ProcessorGone]
         read_both(site, bench)
 
 
@@ -299,12 +383,12 @@ def not_retired_after_all(site: Site, open: Open) -> None:
         bench.expect(FINISHED, bench.start(0, 0))
         assert bench.cluster is not None
         bench.cluster.retire(*bench.watched.platform.processor_names)
-        bench.expect(EventKind.LEAVING, 0, 1)
+        bench.expect(ProcessorLeaving, 0, 1)
         told = [bench.watched.next_event(), bench.watched.next_event()]
-        found = {(e.kind, e.which, e.value) for e in told if e is not None}
-        assert (EventKind.LEAVING, 0, float("inf")) in found
+        found = {(type(e), whom(e), what(e)) for e in told if e is not None}
+        assert (ProcessorLeaving, 0, float("inf")) in found
         # the other one may hold what was given from outside, and then stays as well
-        others = {(EventKind.GONE, 1, 0.0), (EventKind.LEAVING, 1, float("inf"))}
+        others = {(ProcessorGone, 1, 0.0), (ProcessorLeaving, 1, float("inf"))}
         assert len(found & others) == 1
         bench.expect(FINISHED, bench.start(1, 0))
         bench.silent()
@@ -330,6 +414,37 @@ def kill(bench: Bench, processor: int) -> None:
     bench.cluster.kill(bench.watched.platform.processor_names[processor])
 
 
+@conformance("dask", "wide", to=CHECKS)
+def lost_with_all_of_its_threads(site: Site, open: Open) -> None:
+    """A worker of two threads dies under a task on each, and under one that holds both."""
+    works = [WAITS, ALSO_WAITS, Work("X", waits=True), A]
+    with open(works, wide=True) as bench:
+        stays = bench.start(2, *ALSO_WIDE)
+        bench.start(0, 0)
+        bench.start(1, 1)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun(3)
+        assert bench.cluster is not None
+        first, *_ = bench.watched.platform.processor_names
+        bench.cluster.kill(first.partition("#")[0])
+        bench.expect(ProcessorGone, 0, 1)
+        bench.cluster.add(nthreads=2)
+        bench.expect(ProcessorJoined, 4, 5)
+        again = bench.start(0, 4, 5)
+        assert bench.watched.next_event(wait=False) is None
+        bench.begun()
+        name = bench.watched.platform.processor_names[4].partition("#")[0]
+        bench.cluster.kill(name)
+        bench.expect(ProcessorGone, 4, 5)
+        bench.watched.running.pop(again, None)
+        bench.open_gate()
+        bench.expect(FINISHED, stays)
+        bench.expect(FINISHED, bench.start(0, *ALSO_WIDE))
+        bench.expect(FINISHED, bench.start(3, 2), bench.start(1, 3))
+        bench.silent()
+        check_results(site, bench, 0, 1, 2, 3)
+
+
 @conformance("dask", to=CHECKS)
 def lost_while_running(site: Site, open: Open) -> None:
     """A worker dies under a task: no word of the attempt; a new worker does it instead."""
@@ -340,11 +455,11 @@ def lost_while_running(site: Site, open: Open) -> None:
         assert bench.watched.next_event(wait=False) is None
         bench.begun(2)
         kill(bench, 0)
-        bench.expect(EventKind.GONE, 0)
+        bench.expect(ProcessorGone, 0)
         hosts = bench.watched.platform.n_hosts
         assert bench.cluster is not None
         name = bench.cluster.add()
-        bench.expect(EventKind.JOINED, 2)
+        bench.expect(ProcessorJoined, 2)
         assert bench.watched.platform.processor_names[2] == name
         grown = bench.watched.platform.n_hosts - hosts
         assert grown == (0 if "shared" in site.has else 1)  # a directory that all see is one host
@@ -394,10 +509,10 @@ def lost_with_what_it_held(site: Site, open: Open) -> None:
             event = bench.watched.next_event()
             assert event is not None
             told.append(event)
-        [end] = [e for e in told if e.kind in (FINISHED, FAILED)]
-        assert end.which == reader
-        assert end.kind == FINISHED or end.value == NO_FAULT
-        for task in (0, 1, 3) if end.kind == FINISHED else (0, 1, 2, 3):
+        [end] = [e for e in told if type(e) in (FINISHED, FAILED)]
+        assert whom(end) == reader
+        assert type(end) is FINISHED or what(end) == NO_FAULT
+        for task in (0, 1, 3) if type(end) is FINISHED else (0, 1, 2, 3):
             bench.expect(FINISHED, bench.start(task, 1))
         bench.silent()
         check_results(site, bench, 2, 3)

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.executors.dask import DaskExecutor
+from model.told import whom
+from weft.executors.base import Workload
+from weft.executors.dask.executor import DaskExecutor
 from weft.model import Workflow
 from weft.model.call import Call
-from weft.model.events import Event, EventKind, StartTask
+from weft.model.events import Event, Paused, SpeedChanged, StartTask, TaskFinished
 from weft.model.workflow import Item
 
 LIMIT = 60.0  # seconds; a hang must fail
 BIG = 2_000_000
-SKIPPED = (EventKind.AVAILABILITY,)  # a machine may be slow at any time
+SKIPPED = (SpeedChanged,)  # a machine may be slow at any time
 
 
 def functions(calls: Sequence[Call], reads: dict[int, list[int]]) -> Workflow:
@@ -31,24 +33,24 @@ def functions(calls: Sequence[Call], reads: dict[int, list[int]]) -> Workflow:
     return Workflow.from_items("calls", names, [1.0] * len(calls), items)
 
 
-def take(executor: DaskExecutor, skipped: Sequence[EventKind] = SKIPPED) -> Event:
+def take(executor: DaskExecutor, skipped: Sequence[type[Event]] = SKIPPED) -> Event:
     """The next event; a watchdog's if none comes."""
-    watchdog = threading.Timer(LIMIT, executor.post, [Event(EventKind.PAUSED, 0, 0.0)])
+    watchdog = threading.Timer(LIMIT, executor.post, [Paused(0.0, False)])
     watchdog.start()
     try:
         event = executor.next_event()
-        while event is not None and event.kind in skipped:
+        while event is not None and type(event) in skipped:
             event = executor.next_event()
     finally:
         watchdog.cancel()
     assert event is not None
-    assert event.kind != EventKind.PAUSED, "nothing happened"
+    assert not isinstance(event, Paused), "nothing happened"
     return event
 
 
-def take_until(executor: DaskExecutor, kind: EventKind) -> list[Event]:
+def take_until(executor: DaskExecutor, kind: type[Event]) -> list[Event]:
     events = [take(executor)]
-    while events[-1].kind != kind:
+    while type(events[-1]) is not kind:
         events.append(take(executor))
     return events
 
@@ -56,7 +58,7 @@ def take_until(executor: DaskExecutor, kind: EventKind) -> list[Event]:
 def finish(executor: DaskExecutor, attempt: int, task: int, processor: int) -> Event:
     executor.perform(StartTask(attempt, task, processor, 0.0))
     event = take(executor)
-    assert (event.kind, event.which) == (EventKind.TASK_FINISHED, attempt), event
+    assert (type(event), whom(event)) == (TaskFinished, attempt), event
     return event
 
 
@@ -64,8 +66,11 @@ def finish(executor: DaskExecutor, attempt: int, task: int, processor: int) -> E
 def running(
     workflow: Workflow, on: Any, home: Path, calls: Sequence[Call] | None = None, **more: Any
 ) -> Iterator[DaskExecutor]:
-    shared = more.pop("dir", None)
-    executor = DaskExecutor(workflow, on, shared, home, time.monotonic, calls, **more)
+    shared: Path | None = more.pop("dir", None)
+    own = {name: more.pop(name) for name in ("known", "patience") if name in more}
+    directory = home.absolute().parents[2] if shared is None else shared
+    work = Workload(workflow, calls, directory, shared is not None, **more)
+    executor = DaskExecutor(work, on, home, time.monotonic, **own)
     try:
         yield executor
     finally:

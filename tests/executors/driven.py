@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 from executors.bench import Bench
 from executors.works import Work
-from weft.coordinator import Coordinator
-from weft.live.estimating import Estimating
-from weft.live.options import Options
-from weft.live.replay import live_record
-from weft.live.session import Session, Silent
+from weft.checks.runs import check_run
+from weft.engine.coordinator import Coordinator
+from weft.engine.driver import Driver
+from weft.engine.policies.planned import Always
+from weft.engine.retries import RetryPolicy
 from weft.model import (
     Estimates,
     Freedom,
     Run,
     Schedule,
     Situation,
-    Tolerance,
 )
-from weft.model.check_run import check_run
 from weft.model.events import Command, Event, Heard
-from weft.policies.always import Always
-from weft.wiring import Progress
+from weft.runs.estimates import Estimating
+from weft.runs.options import Options
+from weft.runs.replay import live_record
+from weft.runs.session import Session, Silent
 
 
 @st.composite
@@ -68,7 +68,7 @@ class Moving:
         return Schedule(self.name, workflow, situation.platform, processor, start, finish)
 
 
-class CheckedProgress(Progress):
+class CheckedDriver(Driver):
     """The state of the run is looked through after whatever is heard."""
 
     def hear(self, entry: Heard) -> list[Command]:
@@ -77,25 +77,19 @@ class CheckedProgress(Progress):
         return commands
 
 
-class Sitting(Session):
-    """A session without a journal; one that moves what runs acts upon each event at once."""
+class Unwritten(Session):
+    """A session without a journal."""
 
-    def __init__(self, bench: Bench, progress: Progress, one_by_one: bool) -> None:
+    def __init__(self, bench: Bench, driver: Driver) -> None:
         no_journal = cast(Any, SimpleNamespace(pending=False))
         options = Options(use_history=False)
         estimating = Estimating.open(bench.workflow, options, "one", bench.calls, print)
         machines = cast(Any, bench.watched)
         header = cast(Any, SimpleNamespace(options=options))  # that is all it is asked for
-        super().__init__(header, progress, machines, no_journal, estimating, bench.clock, Silent())
-        self.heartbeat = cast(Any, SimpleNamespace(begin=lambda: None))  # none is noted
-        self.one_by_one = one_by_one
+        super().__init__(header, driver, machines, no_journal, estimating, bench.clock, Silent())
 
-    def _listen(self) -> tuple[list[Command], list[Event]]:
-        if not self.one_by_one:
-            return super()._listen()
-        event = self.machines.next_event()
-        assert event is not None, "nothing can happen any more"
-        return self.hear(event), [event]
+    def ask_for_beat(self) -> None:
+        """None is noted."""
 
 
 def drive(
@@ -104,16 +98,16 @@ def drive(
     """Run the workflow to its end; `disturb` is told how many events have been heard."""
     platform = bench.watched.platform
     estimates = Estimates.declared(bench.workflow, platform)
-    tolerance = Tolerance(retries=2, losses=20)
-    coordinator = Coordinator(bench.workflow, platform, estimates, Always(), tolerance)
-    progress = CheckedProgress(coordinator, Moving(seed, moves), events=[])
-    sitting = Sitting(bench, progress, one_by_one=False)
+    retry_policy = RetryPolicy(retries=2, losses=20)
+    coordinator = Coordinator(bench.workflow, platform, estimates, Always(), retry_policy)
+    driver = CheckedDriver(coordinator, Moving(seed, moves), cast(Any, bench.watched), events=[])
+    session = Unwritten(bench, driver)
     if disturb is not None:
         told = disturb
-        sitting.listener = Telling(lambda: told(len(progress.events or [])))
-    sitting.drive(progress.settled(coordinator.begin()))
+        session.listener = Telling(lambda: told(len(driver.events or [])))
+    session.drive_from(driver.begin())
     assert coordinator.n_done == bench.workflow.n_tasks, coordinator.given_up
-    run = live_record(progress, "always", platform.n_processors)
+    run = live_record(driver, "always", platform.n_processors)
     if bench.watched.real:
         check_run(run)
     else:

@@ -11,11 +11,12 @@ from typing import Any
 from executors.bench import Bench, Watched, limited, until
 from executors.cluster import Cluster
 from executors.works import Work
-from weft.executors.local import LocalExecutor
-from weft.executors.reality import from_world
-from weft.executors.simulated import SimulatedExecutor
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
 from weft.model import Estimates, Link, Platform, Processor
-from weft.model.world import World
+from weft.model.world import WorldFile
+from weft.simulation.reality import from_world
+from weft.simulation.simulated import SimulatedExecutor
 
 REAL = frozenset({"fails", "real", "results"})
 
@@ -42,7 +43,7 @@ class Site:
         """A bench with the executor on it, closed in the end."""
         with limited():
             if cluster is not None:
-                cluster.have(2)
+                cluster.have(2, **({"nthreads": 2} if options.get("wide") else {}))
                 options["cluster"] = cluster
             bench = Bench(works, folder, self.functions)
             bench.cluster = cluster
@@ -72,7 +73,7 @@ class Simulated(Site):
     """Two hosts in a simulated world."""
 
     def executor(self, bench: Bench, **options: Any) -> Any:
-        world: World = options.get("world", World())
+        world: WorldFile = options.get("world", WorldFile())
         platform = Platform.build([Processor("p"), Processor("q")], Link(1e-3, 1e-3))
         estimates = Estimates.declared(bench.workflow, platform)
         reality = from_world(bench.workflow, platform, estimates, world, 0.5, per_processor=True)
@@ -82,45 +83,48 @@ class Simulated(Site):
 
 
 class Local(Site):
-    """Two processors of this machine."""
+    """Two processors of this machine, or four."""
 
     def executor(self, bench: Bench, **options: Any) -> Any:
-        return LocalExecutor(bench.workflow, 2, bench.dir, bench.home, bench.clock, bench.calls)
+        work = Workload(bench.workflow, bench.calls, bench.dir)
+        return LocalExecutor(work, 4 if options.get("wide") else 2, bench.home, bench.clock)
 
     def queued(self, executor: Any) -> bool:
-        return not executor._heard.empty()
+        return not executor.inbox.empty()
 
 
 @dataclass(frozen=True)
 class Dask(Site):
-    """Two workers of one thread."""
+    """Two workers of one thread, or of two."""
 
     shared: bool = False
 
     def executor(self, bench: Bench, **options: Any) -> Any:
-        from weft.executors.dask import DaskExecutor
+        from weft.executors.dask.executor import DaskExecutor
 
         cluster: Cluster = options["cluster"]
         return DaskExecutor(
-            bench.workflow,
+            Workload(bench.workflow, bench.calls, bench.dir, self.shared),
             cluster.client if options.get("lent") else cluster.address,
-            bench.dir if self.shared else None,
             bench.home,
             bench.clock,
-            bench.calls,
-            platform=options.get("platform"),
+            options.get("platform"),
         )
 
     def queued(self, executor: Any) -> bool:
-        return not executor._inbox.empty()
+        return not executor.inbox.empty()
 
 
 SIMULATED = Simulated("simulated")
-LOCAL_COMMANDS = Local("local-commands", REAL | {"stops", "keeps", "local", "tails"})
-LOCAL_FUNCTIONS = Local("local-functions", REAL | {"stops", "keeps", "local"}, functions=True)
-DASK_FUNCTIONS = Dask("dask-functions", REAL | {"dask", "ahead"}, functions=True)
-DASK_SHARED = Dask("dask-shared", REAL | {"dask", "stops", "keeps", "tails", "shared"}, shared=True)
-DASK_CARRIED = Dask("dask-carried", REAL | {"dask", "stops", "tails"})
+LOCAL_COMMANDS = Local("local-commands", REAL | {"stops", "keeps", "local", "tails", "wide"})
+LOCAL_FUNCTIONS = Local(
+    "local-functions", REAL | {"stops", "keeps", "local", "wide"}, functions=True
+)
+DASK_FUNCTIONS = Dask("dask-functions", REAL | {"dask", "ahead", "wide"}, functions=True)
+DASK_SHARED = Dask(
+    "dask-shared", REAL | {"dask", "stops", "keeps", "tails", "shared", "wide"}, shared=True
+)
+DASK_CARRIED = Dask("dask-carried", REAL | {"dask", "stops", "tails", "wide"})
 SITES = [
     SIMULATED,
     LOCAL_COMMANDS,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,11 +16,15 @@ import pytest
 
 from executors.waiting import LIMIT, ended, pipe_of_life
 from weft.executors.command import CommandJob, CommandOutcome, run_command, unlisted, usual_shell
-from weft.executors.desk import Desk
-from weft.executors.logs import tail_of
-from weft.executors.processes import Stop, kill_left_behind, wait_readable
-from weft.executors.scratch import done_line, note_done, read_done, read_marker
-from weft.model.shell import named_files
+from weft.executors.processes import Stop, has_left_behind, kill_left_behind, wait_readable
+from weft.executors.workspace import (
+    Workspace,
+    done_line,
+    read_done,
+    read_marker,
+    tail_of,
+)
+from weft.shell import named_files
 
 
 @pytest.fixture
@@ -96,28 +102,28 @@ def test_logs_are_kept_for_the_owner_only(job: CommandJob) -> None:
         assert stat.S_IMODE(os.stat(job.log + end).st_mode) == 0o600
 
 
-def test_at_a_desk_what_is_left_empty_is_used_again(job: CommandJob) -> None:
+def test_in_a_workspace_what_is_left_empty_is_used_again(job: CommandJob) -> None:
     files = set(os.listdir("/proc/self/fd"))
     notes = job.scratch + ".notes"
-    desk = Desk(job.scratch, notes)
+    workspace = Workspace(job.scratch, notes)
 
-    def at_desk(command: str, attempt: int) -> CommandOutcome:
+    def there(command: str, attempt: int) -> CommandOutcome:
         log = f"{job.log}-{attempt}"
         made = replace(job, command=command, attempt=attempt, log=log, outputs=("x",))
-        return run_command(made, desk=desk)
+        return run_command(made, workspace=workspace)
 
-    assert at_desk("echo > x", 1).problem is None
+    assert there("echo > x", 1).problem is None
     before = os.stat(job.scratch).st_ino, os.stat(job.scratch + ".err").st_ino
-    assert at_desk("ls -A; echo > x", 2).problem is None
+    assert there("ls -A; echo > x", 2).problem is None
     assert (os.stat(job.scratch).st_ino, os.stat(job.scratch + ".err").st_ino) == before
-    failed = at_desk("touch y; echo two >&2; false", 3)
+    failed = there("touch y; echo two >&2; false", 3)
     assert (failed.tail, failed.log) == ("two", job.log + "-3.err")
-    assert at_desk("ls -A; mkdir -p y/z; echo one; echo > x", 4).problem is None
-    assert at_desk("ls -A; echo > x", 5).problem is None
+    assert there("ls -A; mkdir -p y/z; echo one; echo > x", 4).problem is None
+    assert there("ls -A; echo > x", 5).problem is None
     assert sorted(os.listdir(os.path.dirname(job.log))) == ["7-3.err", "7-4.out"]
     assert Path(job.log + "-4.out").read_text() == "one\n"
     assert [attempt for _, attempt in read_done(notes)] == [1, 2, 4, 5]
-    desk.close()
+    workspace.close()
     assert os.listdir(os.path.dirname(job.scratch)) == ["7.notes"]
     assert set(os.listdir("/proc/self/fd")) == files
 
@@ -322,10 +328,62 @@ def test_a_directory_that_cannot_be_made_is_told(job: CommandJob) -> None:
 
 
 def test_scratch_can_be_kept(job: CommandJob) -> None:
-    assert run(job, "echo > a; false", keep_scratch=True).problem is not None
-    assert os.listdir(job.scratch) == ["a"]
+    keep = job.scratch + ".failed"
+    outcome = run(job, "echo > a; false", keep=keep)
+    assert outcome.kept == keep
+    assert sorted(os.listdir(keep)) == ["a", "command.sh"]
     # what was kept is not in the way of another attempt
     assert run(job, "ls -A | grep a && exit 1; mkdir -p d/e").problem is None
+    shutil.rmtree(keep)
+    assert nothing_left(job)
+
+
+def again(kept: str | None) -> subprocess.CompletedProcess[str]:
+    """The script of a directory that was kept, from anywhere and in a bare environment."""
+    assert kept is not None
+    script = os.path.join(kept, "command.sh")
+    return subprocess.run([script], capture_output=True, text=True, cwd="/", env={"A": "1"})
+
+
+def test_the_command_can_be_run_again(job: CommandJob) -> None:
+    """In its directory, with its inputs and what weft has set; it stops at the first error, too."""
+    Path(job.dir, "in").write_text("there")
+    keep = job.scratch + ".failed"
+    command = "cat in\necho \" '$WEFT_TASK' $WEFT_ATTEMPT\"; basename $PWD\nfalse\necho not this"
+    outcome = run(job, command, keep=keep, inputs=("in",), task="it's")
+    assert outcome.exit == 1
+    done = again(outcome.kept)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == f"there 'it's' {job.attempt}\n{os.path.basename(keep)}\n"
+    text = Path(keep, "command.sh").read_text()
+    assert command in text
+    assert "it exited with code 1" in text
+    assert "WEFT_RUN" not in text  # else it would be taken for what a killed run has left
+    assert os.stat(os.path.join(keep, "command.sh")).st_mode & 0o777 == 0o700
+
+
+def test_the_shell_of_a_command_that_is_run_again(job: CommandJob) -> None:
+    keep = job.scratch + ".failed"
+    outcome = run(job, 'print("it is", 5)\nraise SystemExit(4)', keep=keep, shell="python3 -c")
+    done = again(outcome.kept)
+    assert (done.returncode, done.stdout, done.stderr) == (4, "it is 5\n", "")
+
+
+def test_the_script_is_not_written_through_a_link(job: CommandJob) -> None:
+    own = Path(job.dir, "command.sh")
+    own.write_text("mine")
+    keep = job.scratch + ".failed"
+    outcome = run(job, "sh command.sh; false", keep=keep, inputs=("command.sh",))
+    assert own.read_text() == "mine"
+    assert outcome.kept is not None
+    assert Path(keep, "weft-command.sh").exists()
+
+
+def test_what_was_stopped_is_not_kept(job: CommandJob) -> None:
+    stop = Stop()
+    stop.ask()
+    outcome = run_command(replace(job, command="true", keep=job.scratch + ".failed"), stop)
+    assert (outcome.problem, outcome.kept) == ("it was stopped", None)
     assert nothing_left(job)
 
 
@@ -347,10 +405,12 @@ def test_a_done_attempt_leaves_a_note(job: CommandJob) -> None:
 
 def test_a_note_that_was_cut_short_is_no_note(tmp_path: Path) -> None:
     path = str(tmp_path / "done")
-    note_done(path, done_line("a", 1, 0.5, {"x": (3, 9)}))
+    workspace = Workspace(str(tmp_path / "none"), path)
+    workspace.note(done_line("a", 1, 0.5, {"x": (3, 9)}))
     whole = Path(path).read_bytes()
     Path(path).write_bytes(whole + whole.replace(b"1", b"2")[:20])
-    note_done(path, done_line("a", 3, 0.5, {}))
+    workspace.note(done_line("a", 3, 0.5, {}))
+    workspace.close()
     assert read_done(path) == {("a", 1): (0.5, {"x": 3}), ("a", 3): (0.5, {})}
     assert read_done(str(tmp_path / "none")) == {}
 
@@ -467,6 +527,26 @@ def test_who_left_the_group_is_found_by_its_mark(job: CommandJob, life: int) -> 
     assert kill_left_behind(job.home)
     assert ended(life)
     assert kill_left_behind(job.home) == []
+
+
+def test_who_looks_around_in_a_kept_directory_is_not_killed(job: CommandJob) -> None:
+    kept, left = (Path(job.home) / "attempts" / name for name in ("1-a.failed", "2"))
+    environment = {"PATH": os.environ["PATH"]}
+    for place in (kept, left):
+        place.mkdir(parents=True)
+    with (
+        subprocess.Popen(["sleep", "1000"], cwd=kept, env=environment) as guest,
+        subprocess.Popen(["sleep", "1000"], cwd=left, env=environment) as stray,
+    ):
+        try:
+            assert has_left_behind(job.home)
+            assert kill_left_behind(job.home) == [-1]
+            assert stray.wait(LIMIT) < 0
+            assert guest.poll() is None
+            assert not has_left_behind(job.home)
+        finally:
+            guest.kill()
+            stray.kill()
 
 
 def test_no_tail_of_nothing(tmp_path: Path) -> None:

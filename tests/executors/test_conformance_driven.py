@@ -25,8 +25,8 @@ from executors.sites import (
     Site,
 )
 from executors.works import Work, expected
-from live.people import nothing_starts_where_it_leaves
-from weft.model.world import World
+from runs.people import nothing_starts_where_it_leaves
+from weft.model.world import WorldFile
 
 SEEDS = st.integers(0, 2**32 - 1)
 MOVES = st.sampled_from([0, 3, 8])
@@ -77,7 +77,7 @@ FAILURES = st.lists(st.integers(1, 40), min_size=1, max_size=6, unique=True).map
 @examples(60)
 def test_simulated(works: list[Work], seed: int, moves: int, died: tuple[float, ...]) -> None:
     run_through(SIMULATED, works, seed, moves)
-    run_through(SIMULATED, works, seed, moves, world=World(failures={"q": died}))
+    run_through(SIMULATED, works, seed, moves, world=WorldFile(failures={"q": died}))
 
 
 @given(works=workflows(), seed=SEEDS, moves=MOVES)

@@ -17,7 +17,7 @@ from weft.executors.cpu_share import (
     cpu_share,
     times_of_thread,
     times_of_tree,
-    wants_all,
+    wanted_cores,
 )
 
 S = 10**9  # nanoseconds
@@ -30,13 +30,13 @@ def times(at: float, stopped: bool = False, **threads: tuple[int, int]) -> CpuTi
 def test_a_thread_that_wants_all_the_time() -> None:
     before, after = times(0.0, a=(5 * S, 7 * S)), times(2.0, a=(5 * S + S // 2, 7 * S + 3 * S // 2))
     assert cpu_share(before, after) == pytest.approx(0.25)
-    assert wants_all(before, after)
+    assert wanted_cores(before, after)
 
 
 def test_what_sleeps_loses_little() -> None:
     before, after = times(0.0, a=(0, 0)), times(1.0, a=(S // 100, S // 50))
     assert cpu_share(before, after) == pytest.approx(0.98)
-    assert not wants_all(before, after)
+    assert not wanted_cores(before, after)
     assert cpu_share(before, times(1.0, a=(0, 0))) == 1.0
 
 

@@ -10,6 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from model.told import what, whom
+from weft.model.events import (
+    ItemArrived,
+    ItemLost,
+    ProcessorGone,
+    ProcessorJoined,
+    TaskFailed,
+    TaskFinished,
+)
+
 distributed = pytest.importorskip("distributed")
 
 from executors.dask_trials import (  # noqa: E402
@@ -34,7 +44,6 @@ from weft.model.events import (  # noqa: E402
     OWN_FAULT,
     CancelTask,
     DropTransfer,
-    EventKind,
     Prepare,
     SendItem,
     StartTask,
@@ -72,7 +81,7 @@ def test_calls_move_their_results_and_products_come_home(threads: str, home: Pat
         assert first.detail["sizes"][0] > 0
         finish(executor, 1, 1, 1)
         executor.perform(SendItem(0, 0, 0, 1, 0.0))
-        assert take(executor).kind == EventKind.ITEM_ARRIVED
+        assert isinstance(take(executor), ItemArrived)
         finish(executor, 2, 2, 1)
         assert is_kept(home / "results", 2)
         assert executor.result(2) == 8
@@ -97,14 +106,14 @@ def test_a_failure_tells_why(threads: str, home: Path) -> None:
     with running(functions(calls, {}), threads, home, calls) as executor:
         executor.perform(StartTask(0, 0, 0, 0.0))
         event = take(executor)
-        assert (event.kind, event.value) == (EventKind.TASK_FAILED, OWN_FAULT)
+        assert (type(event), what(event)) == (TaskFailed, OWN_FAULT)
         assert event.detail is not None
         assert event.detail["reason"] == "ValueError: no luck"
         assert "in fail" in event.detail["tail"]
         executor.perform(StartTask(1, 1, 0, 0.0))
-        assert take(executor).kind == EventKind.TASK_FAILED
+        assert isinstance(take(executor), TaskFailed)
         executor.perform(StartTask(2, 0, 0, 0.0))  # the task again, as another attempt
-        assert take(executor).which == 2
+        assert whom(take(executor)) == 2
 
 
 def test_a_cancelled_attempt_is_not_heard_of_again(
@@ -127,7 +136,7 @@ def test_what_was_begun_ahead_is_taken(threads: str, home: Path) -> None:
     with running(functions(calls, {}), threads, home, calls) as executor:
         executor.perform(Prepare(0, (1, 2, 3), 0.0))
         executor.perform(StartTask(0, 0, 0, 0.0))
-        assert take(executor).which == 0
+        assert whom(take(executor)) == 0
         begun = dict(executor._given.ahead)
         for attempt in (1, 2, 3):
             finish(executor, attempt, attempt, 0)
@@ -152,7 +161,7 @@ def test_what_was_begun_ahead_is_discarded(threads: str, home: Path, tmp_path: P
         assert set(ahead) == {3}
         finish(executor, 2, 1, 1)
         gate.touch()
-        assert take(executor).which == 0
+        assert whom(take(executor)) == 0
         finish(executor, 3, 3, 0)
         assert not executor._given.by_key
 
@@ -178,7 +187,7 @@ def test_a_dropped_transfer_is_not_heard_of_again(threads: str, home: Path) -> N
         executor.perform(DropTransfer(0, 0.0))
         executor.perform(SendItem(1, 0, 0, 1, 0.0))
         event = take(executor)
-        assert (event.kind, event.which) == (EventKind.ITEM_ARRIVED, 1)
+        assert (type(event), whom(event)) == (ItemArrived, 1)
 
 
 def test_an_input_that_was_let_go_of_is_told_to_be_lost(threads: str, home: Path) -> None:
@@ -188,8 +197,8 @@ def test_an_input_that_was_let_go_of_is_told_to_be_lost(threads: str, home: Path
         finish(executor, 1, 1, 0)
         executor.perform(StartTask(2, 1, 0, 0.0))  # rewound
         lost, failed = take(executor), take(executor)
-        assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 0 * 2 + 0)
-        assert (failed.kind, failed.which, failed.value) == (EventKind.TASK_FAILED, 2, NO_FAULT)
+        assert (type(lost), whom(lost)) == (ItemLost, 0 * 2 + 0)
+        assert (type(failed), whom(failed), what(failed)) == (TaskFailed, 2, NO_FAULT)
         finish(executor, 3, 0, 1)
         finish(executor, 4, 1, 1)
 
@@ -247,12 +256,15 @@ def test_a_failing_command_tells_why(
     with running(workflow, threads, home, dir=tmp_path if shared else None) as executor:
         executor.perform(StartTask(0, 0, 0, 0.0))
         event = take(executor)
-        assert event.kind == EventKind.TASK_FAILED
+        assert isinstance(event, TaskFailed)
         assert event.detail is not None
         assert event.detail["exit"] == 3
         assert event.detail["tail"] == "oh no"
         if shared:
             assert (home / event.detail["log"]).read_text() == "oh no\n"
+            assert (home / event.detail["scratch"] / "command.sh").exists()
+        else:
+            assert "scratch" not in event.detail
 
 
 def test_a_cancelled_command_is_killed(threads: str, home: Path, tmp_path: Path) -> None:
@@ -279,14 +291,14 @@ def test_recovery(threads: str, home: Path) -> None:
         finish(executor, 1, 2, 1)
         old = executor.platform
     gone = Platform.build([*_processors(old), Processor("x", host="tcp://x:1")])
-    with running(workflow, threads, home, calls, platform=gone) as executor:
+    with running(workflow, threads, home, calls, known=gone) as executor:
         events = executor.recover([StartTask(2, 1, 1, 0.0)], [(0, 0), (1, 1)])
-        told = [(e.kind, e.which, e.value) for e in events]
-        assert (EventKind.GONE, 2, 0.0) in told
-        assert (EventKind.JOINED, 0, 0.0) in told
-        assert (EventKind.TASK_FAILED, 2, NO_FAULT) in told
-        assert (EventKind.ITEM_LOST, 0 * 3 + 0, 0.0) in told
-        assert (EventKind.ITEM_LOST, 1 * 2 + 1, 0.0) not in told  # a product is at home
+        told = [(type(e), whom(e), what(e)) for e in events]
+        assert (ProcessorGone, 2, 0.0) in told
+        assert (ProcessorJoined, 0, 0.0) in told
+        assert (TaskFailed, 2, NO_FAULT) in told
+        assert (ItemLost, 0 * 3 + 0, 0.0) in told
+        assert (ItemLost, 1 * 2 + 1, 0.0) not in told  # a product is at home
         assert executor.result(2) == 5
         finish(executor, 3, 0, 0)
         finish(executor, 4, 1, 1)
@@ -304,13 +316,13 @@ def test_a_command_that_ended_while_nobody_listened(
     with running(workflow, threads, home, dir=tmp_path) as executor:
         finish(executor, 0, 0, 0)
         platform = executor.platform
-    with running(workflow, threads, home, dir=tmp_path, platform=platform) as executor:
-        ends = [e for e in executor.recover([StartTask(0, 0, 0, 0.0)], []) if e.which == 0]
-        assert EventKind.TASK_FINISHED in [e.kind for e in ends]
+    with running(workflow, threads, home, dir=tmp_path, known=platform) as executor:
+        ends = [e for e in executor.recover([StartTask(0, 0, 0, 0.0)], []) if whom(e) == 0]
+        assert TaskFinished in [type(e) for e in ends]
         (tmp_path / "out").unlink()
         again = executor.recover([StartTask(0, 0, 0, 0.0)], [(0, 0)])
-        assert EventKind.TASK_FAILED in [e.kind for e in again]
-        assert EventKind.ITEM_LOST in [e.kind for e in again]
+        assert TaskFailed in [type(e) for e in again]
+        assert ItemLost in [type(e) for e in again]
 
 
 def test_an_unpicklable_argument_is_named(threads: str, home: Path) -> None:

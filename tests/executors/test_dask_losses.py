@@ -12,6 +12,16 @@ from typing import Any
 
 import pytest
 
+from model.told import what, whom
+from weft.model.events import (
+    ItemArrived,
+    ItemLost,
+    Paused,
+    ProcessorGone,
+    ProcessorJoined,
+    TaskFailed,
+)
+
 pytest.importorskip("distributed")
 
 from chaos.runs import until
@@ -30,11 +40,11 @@ from executors.dask_trials import (
     wait_for,
 )
 from weft.errors import InputError, WeftError
-from weft.executors import dask as dask_executor
-from weft.executors.dask import DaskExecutor
-from weft.executors.dask_tasks import Reporter
+from weft.executors.base import Workload
+from weft.executors.dask.executor import DaskExecutor
+from weft.executors.dask.tasks import Reporter
 from weft.model.call import Call, Ref
-from weft.model.events import NO_FAULT, EventKind, Prepare, SendItem, StartTask
+from weft.model.events import NO_FAULT, Prepare, SendItem, StartTask
 
 
 @pytest.fixture
@@ -68,26 +78,26 @@ def test_join_loss_and_real_transfers(processes: Processes, home: Path, tmp_path
         assert executor.machine(0).startswith("a@")
         processes.add("b")
         joined = take(executor)
-        assert (joined.kind, joined.which) == (EventKind.JOINED, 1)
+        assert (type(joined), whom(joined)) == (ProcessorJoined, 1)
         assert executor.platform.processor_names == ("a", "b")
         assert executor.platform.time_per_unit.shape == (2, 2)
         finish(executor, 0, 0, 1)
         finish(executor, 1, 1, 1)
         executor.perform(SendItem(0, 0, 1, 0, 0.0))
         arrived = take(executor)
-        assert (arrived.kind, arrived.which) == (EventKind.ITEM_ARRIVED, 0)
+        assert (type(arrived), whom(arrived)) == (ItemArrived, 0)
         assert arrived.detail is not None
         assert arrived.detail["size"] >= BIG
         assert arrived.detail["seconds"] > 0
         executor.perform(SendItem(1, 1, 1, 0, 0.0))  # small: only claimed
-        assert take(executor).which == 1
+        assert whom(take(executor)) == 1
         executor.perform(StartTask(2, 4, 1, 0.0))
         executor.perform(Prepare(1, (3,), 0.0))
         assert executor.next_event(wait=False) is None
         processes.kill("b")
         gone, lost = take(executor), take(executor)
-        assert (gone.kind, gone.which) == (EventKind.GONE, 1)
-        assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 0 * 2 + 1)
+        assert (type(gone), whom(gone)) == (ProcessorGone, 1)
+        assert (type(lost), whom(lost)) == (ItemLost, 0 * 2 + 1)
         finish(executor, 3, 2, 0)  # the large one was really there
         finish(executor, 4, 1, 0)
         finish(executor, 5, 3, 0)
@@ -105,15 +115,15 @@ def test_an_attempt_that_waits_for_a_lost_input_fails(
     workflow = functions(calls, {0: [2]})
     with running(workflow, processes.address, home, calls, patience=LIMIT) as executor:
         processes.add("b")
-        assert take(executor).kind == EventKind.JOINED
+        assert isinstance(take(executor), ProcessorJoined)
         finish(executor, 0, 0, 1)
         os.kill(processes.workers["b"].pid, signal.SIGSTOP)  # it can send nothing any more
         executor.perform(StartTask(1, 2, 0, 0.0))
         assert executor.next_event(wait=False) is None
         processes.kill("b")
         events = [take(executor), take(executor)]
-        assert [e.kind for e in events] == [EventKind.GONE, EventKind.TASK_FAILED]
-        assert (events[1].which, events[1].value) == (1, NO_FAULT)
+        assert [type(e) for e in events] == [ProcessorGone, TaskFailed]
+        assert (whom(events[1]), what(events[1])) == (1, NO_FAULT)
 
 
 class Threads:
@@ -146,19 +156,19 @@ def test_what_was_made_again_and_lost_is_lost_wherever_the_run_believes_it(
     with running(functions(calls, {0: [1]}), threads.address, home, calls) as executor:
         finish(executor, 0, 0, 0)
         executor.perform(SendItem(0, 0, 0, 1, 0.0))
-        assert take(executor).kind == EventKind.ITEM_ARRIVED
+        assert isinstance(take(executor), ItemArrived)
         finish(executor, 1, 0, 2)  # rewound, by a strategy that does without copies
         threads.lose(executor, 2)
         told = [take(executor) for _ in range(3)]
-        assert [(e.kind, e.which) for e in told] == [
-            (EventKind.GONE, 2),
-            (EventKind.ITEM_LOST, 0),
-            (EventKind.ITEM_LOST, 1),
+        assert [(type(e), whom(e)) for e in told] == [
+            (ProcessorGone, 2),
+            (ItemLost, 0),
+            (ItemLost, 1),
         ]
         executor.perform(StartTask(2, 1, 1, 0.0))  # by a run that has not heard of it
         lost, failed = take(executor), take(executor)
-        assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 1)
-        assert (failed.kind, failed.which, failed.value) == (EventKind.TASK_FAILED, 2, NO_FAULT)
+        assert (type(lost), whom(lost)) == (ItemLost, 1)
+        assert (type(failed), whom(failed), what(failed)) == (TaskFailed, 2, NO_FAULT)
         finish(executor, 3, 0, 1)
         finish(executor, 4, 1, 1)
 
@@ -171,20 +181,20 @@ def test_a_death_is_told_before_what_dask_gives_up_with_it(
     with running(functions(calls, {0: [2], 1: [2]}), threads.address, home, calls) as executor:
         finish(executor, 0, 0, 0)
         monkeypatch.setattr(Reporter, "_flush", lambda reporter: None)
-        monkeypatch.setattr(dask_executor, "_LOOK", 0.0)
+        monkeypatch.setattr(DaskExecutor, "look_every", 0.0)
         executor.perform(StartTask(1, 1, 1, 0.0))
         assert executor.next_event(wait=False) is None
-        future = executor._given.by_attempt[1].future
+        future = next(iter(executor._given.by_key.values())).future
         until(lambda: future.status == "finished", "the result")
         for transfer, host in enumerate((1, 2)):
             executor.perform(SendItem(transfer, 0, 0, host, 0.0))
         threads.lose(executor, 1)
         until(lambda: future.status == "lost", "the loss of the result")
         told = [take(executor) for _ in range(3)]
-        assert [(e.kind, e.which) for e in told] == [
-            (EventKind.ITEM_ARRIVED, 0),
-            (EventKind.ITEM_ARRIVED, 1),
-            (EventKind.GONE, 1),
+        assert [(type(e), whom(e)) for e in told] == [
+            (ItemArrived, 0),
+            (ItemArrived, 1),
+            (ProcessorGone, 1),
         ]
         assert executor.next_event(wait=False) is None
 
@@ -196,7 +206,7 @@ def test_a_lost_scheduler_is_told(processes: Processes, home: Path) -> None:
         processes.scheduler.kill()
         processes.scheduler.wait()
         with pytest.raises(WeftError, match=r"lost the Dask scheduler at .*weft resume"):
-            take_until(executor, EventKind.PAUSED)
+            take_until(executor, Paused)
         assert executor.result(0) == 1
 
 
@@ -206,11 +216,9 @@ def test_nobody_at_the_address(home: Path) -> None:
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(InputError, match="no Dask scheduler answers at"):
             DaskExecutor(
-                functions([Call(add)], {}),
+                Workload(functions([Call(add)], {}), [Call(add)]),
                 address,
-                None,
                 home,
                 time.monotonic,
-                [Call(add)],
                 patience=0.5,
             )

@@ -13,11 +13,22 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from weft.executors import dask_tasks
-from weft.executors.dask_tasks import Reporter
+from weft.executors.dask import tasks as dask_tasks
+from weft.executors.dask.messages import (
+    CopyMessage,
+    GoneMessage,
+    JoinMessage,
+    PulseMessage,
+    StatusMessage,
+    TaskMessage,
+    WorkersMessage,
+    pack,
+    unpack,
+)
+from weft.executors.dask.tasks import Reporter
 
 _LOADED = """
-import sys, weft.executors.dask_tasks
+import sys, weft.executors.dask.tasks
 print(*sorted(name for name in sys.modules if name.startswith("weft.")))
 """
 
@@ -29,18 +40,23 @@ def test_workers_and_scheduler_import_little() -> None:
     assert set(loaded) == {
         "weft.executors",
         "weft.executors.cpu_share",
-        "weft.executors.dask_pulse",
-        "weft.executors.dask_tasks",
+        "weft.executors.dask",
+        "weft.executors.dask.messages",
+        "weft.executors.dask.tasks",
         "weft.executors.progress",
+        "weft.executors.usage",
+        "weft.lazy",
         "weft.version",
     }
 
 
 def test_what_dask_is_asked_for_is_there() -> None:
     """A function that it must import from elsewhere brings more with it, in the middle of a run."""
-    from weft.executors import dask_cluster, dask_leaving, dask_transfers, dask_watch
+    from weft.executors.dask import cluster as dask_cluster
+    from weft.executors.dask import submissions as dask_submissions
+    from weft.executors.dask import workers as dask_workers
 
-    rooms = (dask_cluster, dask_leaving, dask_transfers, dask_watch)
+    rooms = (dask_cluster, dask_submissions, dask_workers)
     known = [f for room in rooms for f in vars(room).values() if isfunction(f)]
     asked = [f for f in known if {"dask_scheduler", "dask_worker"} & signature(f).parameters.keys()]
     assert len(asked) >= 5
@@ -70,12 +86,31 @@ def test_a_report_travels_with_the_end_of_its_task() -> None:
     reporter = Reporter("run")
     reporter.setup(worker)
     for key in tasks:
-        reporter.records[key] = {"key": key}
+        reporter.records[key] = TaskMessage(key, 0.0)
     first, *others = tasks
     reporter.transition(first, "executing", "memory")
     assert (len(loop.next), loop.later, said) == (1, [], [])
     loop.next.pop()()
-    assert [report["key"] for report in said[0]["reports"]] == [first]
+    assert unpack(said[0]) == [TaskMessage(first, 0.0, size=1)]
     for key in others:
         reporter.transition(key, "executing", "memory")
     assert (loop.next, len(loop.later)) == ([], 1)
+
+
+def test_messages_travel_as_plain_data() -> None:
+    """Dask passes on what msgpack knows, where tuples and lists are one."""
+    import msgpack  # type: ignore[import-untyped]
+
+    told: list[Any] = [
+        TaskMessage("run-0-0", 1.5, 10, b"x"),
+        TaskMessage("run-1-1", 0.5, sizes={"a": 3}, reason="no", tail="t", exit=3, log="l"),
+        CopyMessage("run-0-0", "tcp://a:1", 10, 0.5),
+        PulseMessage("run-0-0", 2.0, 0.5, (0.25, 1.0)),
+        WorkersMessage({"tcp://a:1": ("a", 2, "a")}),
+        StatusMessage("tcp://a:1", "running"),
+    ]
+    assert unpack(msgpack.loads(msgpack.dumps(pack(told)), use_list=False)) == told
+    assert unpack({"action": "add-worker"}) == [JoinMessage()]
+    gone = {"action": "remove-worker", "worker": "tcp://a:1", "lost-computed-tasks": ["k"]}
+    assert unpack(gone) == [GoneMessage("tcp://a:1", frozenset(["k"]))]
+    assert unpack({"action": "retire-workers"}) == []

@@ -17,10 +17,12 @@ import pytest
 
 from executors.calling import Caller, reason, run, value
 from executors.waiting import LIMIT
+from model.told import whom
 from weft.errors import WeftError
 from weft.executors.processes import wait_readable
+from weft.executors.results import result_path
 from weft.model import Call, Ref
-from weft.model.events import MACHINE_LOST, EventKind
+from weft.model.events import MACHINE_LOST, ItemLost, TaskFailed, TaskFinished
 
 
 @pytest.fixture
@@ -35,9 +37,9 @@ def test_results_go_where_they_are_referred_to(caller: Caller) -> None:
     calls = [Call(list, ("ab",)), Call(lambda: 5), Call(lambda a, b: (a, b), shape, {"b": Ref(0)})]
     executor = caller(*calls)
     first = run(executor, 0, 0)
-    assert first.kind == EventKind.TASK_FINISHED
+    assert isinstance(first, TaskFinished)
     assert first.detail is not None
-    size = os.path.getsize(Path(executor._jobs.result(0)))
+    size = os.path.getsize(Path(result_path(executor._jobs.results, 0)))
     assert set(first.detail["sizes"].values()) == {size}
     run(executor, 1, 1, 1)
     assert value(executor, 2) == ([["a", "b"], {"k": (5,)}], ["a", "b"])
@@ -79,7 +81,8 @@ import time
 from pathlib import Path
 import numpy as np
 from beside import double
-from weft.executors.local import LocalExecutor
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
 from weft.model import Call, Ref, Workflow
 from weft.model.events import StartTask
 
@@ -93,7 +96,7 @@ def mine(x):
 none = np.array([], dtype=np.int32)
 workflow = Workflow.from_edges("f", ["a"], none, none, np.array([]))
 home = Path(".weft/runs/x")
-executor = LocalExecutor(workflow, 1, Path("."), home, time.monotonic, calls=[Call(mine, (4,))])
+executor = LocalExecutor(Workload(workflow, [Call(mine, (4,))]), 1, home, time.monotonic)
 executor.perform(StartTask(0, 0, 0, 0.0))
 event = executor.next_event()
 result = executor.result(0)
@@ -203,7 +206,7 @@ def test_a_failure_leaves_the_old_result(caller: Caller, tmp_path: Path) -> None
     executor = caller(Call(fail_later))
     assert value(executor) == "first"
     (tmp_path / "again").touch()
-    assert run(executor, 1, 0).kind == EventKind.TASK_FAILED
+    assert isinstance(run(executor, 1, 0), TaskFailed)
     assert executor.result(0) == "first"
 
 
@@ -254,15 +257,15 @@ def test_results_that_are_gone_are_lost(caller: Caller) -> None:
     executor = caller(Call(int), Call(int), Call(max, (Ref(0), Ref(1))))
     for task in range(2):
         run(executor, task, task)
-    os.unlink(executor._jobs.result(1))
+    os.unlink(result_path(executor._jobs.results, 1))
     assert executor.recover([], [(0, 0)]) == []
     (lost,) = executor.recover([], [(0, 0), (1, 0)])
-    assert (lost.kind, lost.which) == (EventKind.ITEM_LOST, 1)
+    assert (type(lost), whom(lost)) == (ItemLost, 1)
 
 
 def test_a_result_that_cannot_be_read_is_told(caller: Caller) -> None:
     executor = caller(Call(int))
     value(executor)
-    Path(executor._jobs.result(0)).write_bytes(pickle.dumps([1, 2, 3])[:-3])
+    Path(result_path(executor._jobs.results, 0)).write_bytes(pickle.dumps([1, 2, 3])[:-3])
     with pytest.raises(WeftError, match="the result of task 't0' cannot be read"):
         executor.result(0)

@@ -13,9 +13,10 @@ import pytest
 
 from executors.calling import Caller, holding, reason, run, value
 from executors.waiting import LIMIT, children, ended, pipe_of_life
+from model.told import whom
 from weft.executors.processes import wait_readable
 from weft.model import Call
-from weft.model.events import NO_FAULT, CancelTask, EventKind, StartTask
+from weft.model.events import NO_FAULT, CancelTask, StartTask, TaskFinished
 
 
 @pytest.fixture
@@ -66,7 +67,8 @@ KILLED = """
 import os, sys, time
 from pathlib import Path
 import numpy as np
-from weft.executors.local import LocalExecutor
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
 from weft.model import Call, Workflow
 from weft.model.events import StartTask
 
@@ -86,7 +88,8 @@ none = np.array([], dtype=np.int32)
 workflow = Workflow.from_edges("f", ["t0", "t1"], none, none, np.array([]))
 data = Path(sys.argv[1])
 calls = [Call(hold), Call(finish)]
-executor = LocalExecutor(workflow, 2, data, data / ".weft/runs/x", time.monotonic, calls=calls)
+work = Workload(workflow, calls, data)
+executor = LocalExecutor(work, 2, data / ".weft/runs/x", time.monotonic)
 executor.perform(StartTask(1, 1, 1, 0.0))
 while not (data / ".weft/runs/x/attempts/done.jsonl").exists():
     time.sleep(0.01)
@@ -107,5 +110,5 @@ def test_recovery_from_a_kill(caller: Caller, life: int, tmp_path: Path) -> None
     failed, finished = executor.recover(running, [])
     assert ended(life)
     assert reason(failed, NO_FAULT) == "it was interrupted"
-    assert (finished.kind, finished.which) == (EventKind.TASK_FINISHED, 1)
+    assert (type(finished), whom(finished)) == (TaskFinished, 1)
     assert executor.result(1) == "done"

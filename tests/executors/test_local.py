@@ -17,12 +17,14 @@ from typing import Any
 import pytest
 
 from executors.waiting import LIMIT, children, ended, next_event, pipe_of_life
+from model.told import what, whom
 from weft.contracts import Machines
 from weft.errors import InputError
-from weft.executors.local import LocalExecutor
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
+from weft.executors.local.this_machine import available_processors
 from weft.executors.paths import check_paths
 from weft.executors.processes import wait_readable
-from weft.executors.this_machine import available_processors
 from weft.formats import load
 from weft.model import TaskSpec, Workflow
 from weft.model.events import (
@@ -31,10 +33,14 @@ from weft.model.events import (
     CancelTask,
     DropTransfer,
     Event,
-    EventKind,
+    ItemArrived,
+    ItemLost,
+    Paused,
     Prepare,
     SendItem,
     StartTask,
+    TaskFailed,
+    TaskFinished,
 )
 
 
@@ -49,7 +55,9 @@ class Site:
         self, tasks: dict[str, Any] | Workflow, processors: int = 2, **options: Any
     ) -> LocalExecutor:
         workflow = tasks if isinstance(tasks, Workflow) else load({"tasks": tasks})
-        made = LocalExecutor(workflow, processors, self.data, self.home, time.monotonic, **options)
+        own = {name: options.pop(name) for name in ("known",) if name in options}
+        work = Workload(workflow, directory=self.data, **options)
+        made = LocalExecutor(work, processors, self.home, time.monotonic, **own)
         self._open.append(made)
         return made
 
@@ -83,7 +91,7 @@ def test_a_task_finishes(site: Site) -> None:
     before = time.monotonic()
     start(executor, 5)
     event = next_event(executor)
-    assert (event.kind, event.which) == (EventKind.TASK_FINISHED, 5)
+    assert (type(event), whom(event)) == (TaskFinished, 5)
     assert before <= event.time <= time.monotonic()
     assert detail(event)["sizes"] == {"x": 6}
     assert 0 < detail(event)["seconds"] <= event.time - before
@@ -95,14 +103,17 @@ def test_a_task_fails_through_its_own_fault(site: Site) -> None:
     executor = site.executor({"a b/c": {"run": "echo why >&2; exit 2"}})
     start(executor, 5)
     event = next_event(executor)
-    assert (event.kind, event.which, event.value) == (EventKind.TASK_FAILED, 5, OWN_FAULT)
+    assert (type(event), whom(event), what(event)) == (TaskFailed, 5, OWN_FAULT)
     told = detail(event)
     assert told.pop("seconds") > 0
+    assert set(told.pop("used")) >= {"memory", "cpu"}
     assert told == {
         "reason": "it exited with code 2",
+        "cause": "exit",
         "exit": 2,
         "log": "logs/5-a_b_c.err",
         "tail": "why",
+        "scratch": "attempts/5-a_b_c.failed",
     }
     assert (site.home / told["log"]).read_text() == "why\n"
 
@@ -123,7 +134,7 @@ def test_a_processor_runs_one_attempt_at_a_time(site: Site) -> None:
     for attempt in range(4):
         start(executor, attempt, attempt % 2, 1)
     events = [next_event(executor) for _ in range(4)]
-    assert [(e.kind, e.which) for e in events] == [(EventKind.TASK_FINISHED, k) for k in range(4)]
+    assert [(type(e), whom(e)) for e in events] == [(TaskFinished, k) for k in range(4)]
 
 
 def test_processors_run_side_by_side(site: Site) -> None:
@@ -131,7 +142,7 @@ def test_processors_run_side_by_side(site: Site) -> None:
     executor = site.executor({"a": {"run": "echo x > pipe"}, "b": {"run": "read x < pipe"}})
     start(executor, 0, 0, 0)
     start(executor, 1, 1, 1)  # each waits for the other
-    assert {next_event(executor).kind for _ in range(2)} == {EventKind.TASK_FINISHED}
+    assert {type(next_event(executor)) for _ in range(2)} == {TaskFinished}
 
 
 def test_a_cancelled_attempt_is_ended_and_never_heard_of(site: Site) -> None:
@@ -143,7 +154,7 @@ def test_a_cancelled_attempt_is_ended_and_never_heard_of(site: Site) -> None:
         executor.perform(CancelTask(0, 0.0))
         start(executor, 1, 1)
         event = next_event(executor)
-        assert (event.kind, event.which) == (EventKind.TASK_FINISHED, 1)
+        assert (type(event), whom(event)) == (TaskFinished, 1)
         assert ended(life)
     assert executor.next_event() is None
 
@@ -153,14 +164,14 @@ def test_an_event_that_was_not_yet_taken_is_cancelled_too(site: Site) -> None:
     start(executor, 0)
     start(executor, 1, 1)  # behind it on the same processor
     watched = next_event(executor)
-    assert watched.which == 0
+    assert whom(watched) == 0
     start(executor, 2, 0)
     start(executor, 3, 0)
-    while executor._heard.qsize() < 2:  # both are waiting to be taken
+    while executor.inbox.qsize() < 2:  # both are waiting to be taken
         time.sleep(0.001)
     for attempt in (1, 2):
         executor.perform(CancelTask(attempt, 0.0))
-    assert next_event(executor).which == 3
+    assert whom(next_event(executor)) == 3
     assert executor.next_event() is None
 
 
@@ -171,7 +182,7 @@ def test_transfers_arrive_at_once_unless_dropped(site: Site) -> None:
     executor.perform(DropTransfer(3, 0.0))
     executor.perform(Prepare(0, (0,), 0.0))
     event = next_event(executor)
-    assert (event.kind, event.which) == (EventKind.ITEM_ARRIVED, 4)
+    assert (type(event), whom(event)) == (ItemArrived, 4)
     assert executor.next_event() is None
 
 
@@ -181,7 +192,7 @@ def test_what_is_posted_is_heard(site: Site) -> None:
     start(executor, 0)
 
     def post(number: int, frame: object) -> None:
-        executor.post(Event(EventKind.PAUSED, 0, -1.0, 1.0))
+        executor.post(Paused(-1.0, True))
 
     before = signal.signal(signal.SIGUSR1, post)
     try:
@@ -189,7 +200,7 @@ def test_what_is_posted_is_heard(site: Site) -> None:
         event = next_event(executor)
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert (event.kind, event.value) == (EventKind.PAUSED, 1.0)
+    assert (type(event), what(event)) == (Paused, 1.0)
     assert event.time > 0
 
 
@@ -199,7 +210,7 @@ def test_close_leaves_nothing(site: Site) -> None:
     executor = site.executor({"a": {"run": "echo > x; sleep 1000"}, "b": {"run": "echo > y"}})
     start(executor, 0, 0, 0)
     start(executor, 1, 1, 1)
-    assert next_event(executor).which == 1
+    assert whom(next_event(executor)) == 1
     executor.close()
     executor.close()
     assert executor.next_event() is None
@@ -211,12 +222,13 @@ def test_close_leaves_nothing(site: Site) -> None:
 
 
 def test_a_failed_attempt_can_be_looked_at(site: Site) -> None:
-    executor = site.executor({"a": {"run": "echo > x; false"}}, keep_scratch=True)
+    executor = site.executor({"a": {"run": "echo > x; false"}})
     start(executor, 4)
-    next_event(executor)
+    event = next_event(executor)
     executor.close()
-    assert site.left() == ["1-4.failed"]
-    assert os.listdir(site.home / "attempts" / "1-4.failed") == ["x"]
+    assert site.left() == ["4-a.failed"]
+    assert detail(event)["scratch"] == "attempts/4-a.failed"
+    assert sorted(os.listdir(site.home / "attempts" / "4-a.failed")) == ["command.sh", "x"]
 
 
 def test_home_is_for_the_owner_only(site: Site) -> None:
@@ -231,10 +243,11 @@ def test_the_platform_is_this_machine(site: Site) -> None:
     assert executor.platform.host_names == (socket.gethostname(),)
     assert [executor.machine(p) for p in range(3)] == [socket.gethostname()] * 3
     workflow = load({"tasks": {"a": {"run": "true"}}})
-    default = LocalExecutor(workflow, None, site.data, site.home, time.monotonic)
+    work = Workload(workflow, directory=site.data)
+    default = LocalExecutor(work, None, site.home, time.monotonic)
     assert default.platform.n_processors == available_processors() >= 1
     with pytest.raises(InputError, match="at least 1 processor, not 0"):
-        LocalExecutor(workflow, 0, site.data, site.home, time.monotonic)
+        LocalExecutor(work, 0, site.home, time.monotonic)
 
 
 # recovery
@@ -242,13 +255,15 @@ def test_the_platform_is_this_machine(site: Site) -> None:
 DRIVER = """
 import sys, time
 from pathlib import Path
-from weft.executors.local import LocalExecutor
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
 from weft.formats import load
 from weft.model.events import StartTask
 
 data = Path(sys.argv[1])
 workflow = load(data / "workflow.json")
-executor = LocalExecutor(workflow, 2, data, data / ".weft/runs/x", time.monotonic)
+work = Workload(workflow, directory=data)
+executor = LocalExecutor(work, 2, data / ".weft/runs/x", time.monotonic)
 executor.perform(StartTask(0, 0, 0, 0.0))
 executor.perform(StartTask(1, 1, 1, 0.0))
 while True:
@@ -286,14 +301,14 @@ def test_recovery_from_a_kill(site: Site) -> None:
         os.close(life)
         driver.kill()
         driver.wait()
-    assert (finished.kind, finished.which) == (EventKind.TASK_FINISHED, 0)
+    assert (type(finished), whom(finished)) == (TaskFinished, 0)
     assert detail(finished)["sizes"] == {"x": 5}
-    assert (failed.kind, failed.which, failed.value) == (EventKind.TASK_FAILED, 1, NO_FAULT)
+    assert (type(failed), whom(failed), what(failed)) == (TaskFailed, 1, NO_FAULT)
     assert detail(failed)["reason"] == "it was interrupted"
     assert detail(failed)["tail"] == "so far"
     assert site.left() == ["done.jsonl"]
     start(executor, 2, 0)
-    assert next_event(executor).kind == EventKind.TASK_FINISHED
+    assert isinstance(next_event(executor), TaskFinished)
 
 
 def test_what_was_done_but_is_gone_is_not_finished(site: Site) -> None:
@@ -302,13 +317,11 @@ def test_what_was_done_but_is_gone_is_not_finished(site: Site) -> None:
     start(first, 0)
     next_event(first)
     first.close()
-    assert [e.kind for e in first.recover([StartTask(0, 0, 0, 0.0)], [])] == [
-        EventKind.TASK_FINISHED
-    ]
+    assert [type(e) for e in first.recover([StartTask(0, 0, 0, 0.0)], [])] == [TaskFinished]
     # the same number, but of another task: the end of the journal was lost
-    assert [e.kind for e in first.recover([StartTask(0, 1, 0, 0.0)], [])] == [EventKind.TASK_FAILED]
+    assert [type(e) for e in first.recover([StartTask(0, 1, 0, 0.0)], [])] == [TaskFailed]
     (site.data / "x").write_text("something else")
-    assert [e.kind for e in first.recover([StartTask(0, 0, 0, 0.0)], [])] == [EventKind.TASK_FAILED]
+    assert [type(e) for e in first.recover([StartTask(0, 0, 0, 0.0)], [])] == [TaskFailed]
 
 
 def test_items_that_are_gone_are_lost(site: Site) -> None:
@@ -321,9 +334,9 @@ def test_items_that_are_gone_are_lost(site: Site) -> None:
     }
     workflow = load(content)
     (site.data / "x").write_text("")
-    executor = LocalExecutor(workflow, 1, site.data, site.home, time.monotonic)
+    executor = LocalExecutor(Workload(workflow, directory=site.data), 1, site.home, time.monotonic)
     events = executor.recover([], [(item, 0) for item in range(workflow.n_items)])
-    assert [(e.kind, workflow.item_name(e.which)) for e in events] == [(EventKind.ITEM_LOST, "y")]
+    assert [(type(e), workflow.item_name(whom(e))) for e in events] == [(ItemLost, "y")]
 
 
 # names of files

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from model.told import what, whom
 from weft.executors import monitor as monitor_module
 from weft.executors.cpu_share import INTERVAL, differs
 from weft.executors.monitor import STALE, Monitor, Pace
-from weft.model.events import Event, EventKind
+from weft.model.events import Event, SpeedChanged
 
 
 class Time:
@@ -27,8 +28,8 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 def shares(events: list[Event]) -> list[tuple[int, float]]:
-    assert all(e.kind == EventKind.AVAILABILITY for e in events)
-    return [(e.which, e.value) for e in events]
+    assert all(isinstance(e, SpeedChanged) for e in events)
+    return [(whom(e), what(e)) for e in events]
 
 
 def test_what_matters() -> None:
@@ -45,7 +46,7 @@ def test_only_changes_are_told(time: Time) -> None:
     told: list[Event] = []
     monitor = Monitor(told.append)
     for share in (1.0, 0.95, 0.5, 0.45, 0.0, 0.0, 0.04, 1.0):
-        monitor.measured(3, 7, 99.0, share, None)
+        monitor.note_share(3, 7, 99.0, share, None)
     assert shares(told) == [(3, 0.5), (3, 0.0), (3, 0.04), (3, 1.0)]
     assert all(e.detail == {"by": "share", "attempt": 7} for e in told)
 
@@ -55,11 +56,11 @@ def test_it_is_due_after_an_interval(time: Time) -> None:
     assert not monitor.is_due()
     time.now += INTERVAL
     assert monitor.is_due()
-    monitor.over(time.now - 0.001, ())
+    monitor.end_look(time.now - 0.001, ())
     assert not monitor.is_due()
     time.now += INTERVAL
     assert monitor.is_due()
-    monitor.over(time.now - 1.0, ())  # it took a second, so it is not done again at once
+    monitor.end_look(time.now - 1.0, ())  # it took a second, so it is not done again at once
     time.now += INTERVAL
     assert not monitor.is_due()
 
@@ -67,17 +68,17 @@ def test_it_is_due_after_an_interval(time: Time) -> None:
 def test_what_is_not_measured_any_more_is_taken_for_available(time: Time) -> None:
     told: list[Event] = []
     monitor = Monitor(told.append)
-    monitor.measured(0, 1, 99.0, 0.5, None)
-    monitor.measured(1, 2, 99.0, 0.0, None)
-    monitor.over(time.now, {1, 2})
+    monitor.note_share(0, 1, 99.0, 0.5, None)
+    monitor.note_share(1, 2, 99.0, 0.0, None)
+    monitor.end_look(time.now, {1, 2})
     assert shares(told) == [(0, 0.5), (1, 0.0)]
     time.now += 1
-    monitor.over(time.now, {1})  # what stood still is over
+    monitor.end_look(time.now, {1})  # what stood still is over
     assert shares(told[2:]) == [(1, 1.0)]
     time.now += STALE
-    monitor.over(time.now, ())
+    monitor.end_look(time.now, ())
     assert shares(told[3:]) == [(0, 1.0)]
-    monitor.over(time.now + 100, ())
+    monitor.end_look(time.now + 100, ())
     assert len(told) == 4
 
 
@@ -85,27 +86,27 @@ def test_silence(time: Time) -> None:
     told: list[Event] = []
     monitor = Monitor(told.append)
     for _ in range(20):
-        monitor.silent(4)
-        monitor.over(time.now, ())
+        monitor.note_silence(4)
+        monitor.end_look(time.now, ())
         time.now += 1
-    monitor.back(4)
-    monitor.back(4)
+    monitor.note_return(4)
+    monitor.note_return(4)
     assert shares(told) == [(4, 0.0), (4, 1.0)]
 
 
 def test_a_report_comes_with_the_share_done_and_the_rate(time: Time) -> None:
     told: list[Event] = []
     monitor = Monitor(told.append)
-    monitor.measured(0, 1, 98.0, 1.0, (0.2, 0.0))  # two seconds after it began
+    monitor.note_share(0, 1, 98.0, 1.0, (0.2, 0.0))  # two seconds after it began
     assert told[0].detail == {"by": "progress", "attempt": 1, "progress": 0.2, "rate": 0.1}
     time.now += 1
-    monitor.measured(0, 1, 98.0, 1.0, (0.2, 1.0))  # nothing new
+    monitor.note_share(0, 1, 98.0, 1.0, (0.2, 1.0))  # nothing new
     assert len(told) == 1
-    monitor.measured(0, 1, 98.0, 0.0, (0.2, 1.0))  # that it is stopped is seen at once
+    monitor.note_share(0, 1, 98.0, 0.0, (0.2, 1.0))  # that it is stopped is seen at once
     assert told[1].detail == {"by": "share", "attempt": 1}
-    monitor.measured(0, 1, 98.0, 1.0, (0.2, 1.0))
-    assert told[2].value == 1.0
-    monitor.measured(0, 2, 98.0, 1.0, None)  # another attempt, which reports nothing
+    monitor.note_share(0, 1, 98.0, 1.0, (0.2, 1.0))
+    assert what(told[2]) == 1.0
+    monitor.note_share(0, 2, 98.0, 1.0, None)  # another attempt, which reports nothing
     assert told[3].detail == {"by": "share", "attempt": 2}
     assert len(told) == 4
 
@@ -113,16 +114,16 @@ def test_a_report_comes_with_the_share_done_and_the_rate(time: Time) -> None:
 def test_the_pace_of_reports() -> None:
     pace = Pace(10.0)
     assert not pace.is_known
-    assert not pace.reported((0.0, 0.0), 11.0)
-    assert pace.reported((0.1, 1.0), 12.0)  # said a second ago
+    assert not pace.take((0.0, 0.0), 11.0)
+    assert pace.take((0.1, 1.0), 12.0)  # said a second ago
     assert pace.rate(12.0) == pytest.approx(0.1)
     assert not pace.is_overdue(13.0)
-    assert pace.reported((0.4, 0.0), 12.0)  # 0.3 per second, of late
+    assert pace.take((0.4, 0.0), 12.0)  # 0.3 per second, of late
     assert pace.rate(12.0) == pytest.approx(0.2)
     assert pace.is_overdue(14.5)
     assert pace.rate(15.0) == pytest.approx(0.1)  # less and less
     assert pace.rate(42.0) == pytest.approx(0.01)
-    assert pace.reported((0.3, 5.0), 14.0)  # it goes back, by a clock that is off
+    assert pace.take((0.3, 5.0), 14.0)  # it goes back, by a clock that is off
     assert pace.rate(14.0) == pytest.approx(0.1)
-    assert pace.reported((1.0, 0.0), 15.0)
+    assert pace.take((1.0, 0.0), 15.0)
     assert not pace.is_overdue(99.0)

@@ -15,9 +15,9 @@ from weft.executors import progress as progress_module
 from weft.executors.progress import (
     VARIABLE,
     forget_progress,
-    heard_by,
     progress,
     read_progress,
+    report_to,
 )
 
 
@@ -87,9 +87,9 @@ def test_odd_files_are_no_progress(file: str, tmp_path: Path) -> None:
 
 def test_who_listens_hears_only_this_thread(file: str) -> None:
     heard: list[float] = []
-    with heard_by(heard.append):
+    with report_to(heard.append):
         progress(0.5)
-        with heard_by(lambda share: heard.append(10 * share)):
+        with report_to(lambda share: heard.append(10 * share)):
             progress(0.1)
         progress(2.0)
         progress(float("nan"))

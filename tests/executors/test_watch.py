@@ -24,14 +24,16 @@ from executors.sites import (
 )
 from executors.waiting import next_event
 from executors.works import Work, half_done
+from model.told import what, whom
 from weft.contracts import Machines
 from weft.executors import monitor
-from weft.executors.local import LocalExecutor
+from weft.executors.base import Workload
+from weft.executors.local.executor import LocalExecutor
 from weft.formats import load
 from weft.model import Call, TaskSpec, Workflow
-from weft.model.events import CancelTask, Event, EventKind, StartTask
+from weft.model.events import CancelTask, Event, SpeedChanged, StartTask, TaskFinished
 
-AVAILABILITY, FINISHED = EventKind.AVAILABILITY, EventKind.TASK_FINISHED
+AVAILABILITY, FINISHED = SpeedChanged, TaskFinished
 GATED = "echo 0.25 >> $WEFT_PROGRESS; echo 0.5 >> $WEFT_PROGRESS; read line < {gate}"
 proc = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="no /proc")
 
@@ -46,7 +48,7 @@ def told(executor: Machines, holds: Callable[[Event], object]) -> Event:
     """The first news of availability that is so; nothing else may happen."""
     while True:
         event = next_event(executor, skipped=())
-        assert event.kind == AVAILABILITY, event
+        assert type(event) is AVAILABILITY, event
         if holds(event):
             return event
 
@@ -72,13 +74,13 @@ def test_a_stopped_process_is_seen(site: Site, tmp_path: Path) -> None:
         attempt = bench.start(0, 1)
         [pids] = bench.begun().values()
         with stopped(lambda number: os.killpg(pids[0], number)):
-            event = told(executor, lambda e: e.value == 0)
-            assert (event.which, event.detail) == (1, {"by": "share", "attempt": attempt})
-        assert told(executor, lambda e: e.value > 0).which == 1
+            event = told(executor, lambda e: what(e) == 0)
+            assert (whom(event), event.detail) == (1, {"by": "share", "attempt": attempt})
+        assert whom(told(executor, lambda e: what(e) > 0)) == 1
         bench.open_gate()
-        while (event := next_event(executor, skipped=())).kind == AVAILABILITY:
+        while type(event := next_event(executor, skipped=())) is AVAILABILITY:
             pass
-        assert (event.kind, event.which) == (FINISHED, attempt)
+        assert (type(event), whom(event)) == (FINISHED, attempt)
 
 
 @proc
@@ -91,10 +93,10 @@ def test_a_stopped_attempt_that_is_cancelled_leaves_a_processor_that_runs(tmp_pa
         attempt = bench.start(0, 0)
         pids = bench.begun(2)["W"]
         os.killpg(pids[0], signal.SIGSTOP)
-        assert told(executor, lambda e: e.value == 0).which == 0
+        assert whom(told(executor, lambda e: what(e) == 0)) == 0
         executor.perform(CancelTask(attempt, 0.0))
-        event = told(executor, lambda e: e.value == 1)
-        assert (event.which, event.detail) == (0, {"by": "nothing"})
+        event = told(executor, lambda e: what(e) == 1)
+        assert (whom(event), event.detail) == (0, {"by": "nothing"})
 
 
 @proc
@@ -107,13 +109,13 @@ def test_a_stopped_worker_is_seen(site: Site, tmp_path: Path, conformance_cluste
         begun(bench)
         name = executor.platform.processor_names[1]
         with stopped(lambda number: cluster.signal(name, number)):
-            event = told(executor, lambda e: e.value == 0)
-            assert (event.which, event.detail) == (1, {"by": "silence"})
-        assert told(executor, lambda e: e.value > 0).which == 1
+            event = told(executor, lambda e: what(e) == 0)
+            assert (whom(event), event.detail) == (1, {"by": "silence"})
+        assert whom(told(executor, lambda e: what(e) > 0)) == 1
         bench.open_gate()
-        while (event := next_event(executor, skipped=())).kind == AVAILABILITY:
+        while type(event := next_event(executor, skipped=())) is AVAILABILITY:
             pass
-        assert (event.kind, event.which) == (FINISHED, attempt)
+        assert (type(event), whom(event)) == (FINISHED, attempt)
 
 
 @proc
@@ -125,9 +127,9 @@ def test_a_stopped_command_of_a_worker_is_seen(
         attempt = bench.start(0, 0)
         pids = begun(bench)["W"]
         with stopped(lambda number: os.killpg(pids[0], number)):
-            event = told(bench.watched.executor, lambda e: e.value == 0)
-            assert (event.which, event.detail) == (0, {"by": "share", "attempt": attempt})
-        assert told(bench.watched.executor, lambda e: e.value > 0).which == 0
+            event = told(bench.watched.executor, lambda e: what(e) == 0)
+            assert (whom(event), event.detail) == (0, {"by": "share", "attempt": attempt})
+        assert whom(told(bench.watched.executor, lambda e: what(e) > 0)) == 0
         bench.open_gate()
 
 
@@ -172,12 +174,12 @@ def check_report(executor: Any, gate: Gate, share: float) -> None:
     executor.perform(StartTask(5, 0, 0, 0.0))
     event = told(executor, lambda e: "progress" in (e.detail or {}))
     detail = dict(event.detail or {})
-    assert (event.which, detail["attempt"], detail["progress"]) == (0, 5, share)
+    assert (whom(event), detail["attempt"], detail["progress"]) == (0, 5, share)
     assert detail["rate"] > share / (time.monotonic() - begun)
     gate.open()
-    while (event := next_event(executor, skipped=())).kind == AVAILABILITY:
+    while type(event := next_event(executor, skipped=())) is AVAILABILITY:
         pass
-    assert (event.kind, event.which) == (FINISHED, 5)
+    assert (type(event), whom(event)) == (FINISHED, 5)
 
 
 @pytest.mark.parametrize("functions", [False, True], ids=["command", "function"])
@@ -185,7 +187,7 @@ def check_report(executor: Any, gate: Gate, share: float) -> None:
 def test_reported_progress_arrives(tmp_path: Path, gate: Gate, functions: bool) -> None:
     workflow, calls = work(gate, functions)
     home = tmp_path / "home"
-    executor = LocalExecutor(workflow, 1, tmp_path, home, time.monotonic, calls)
+    executor = LocalExecutor(Workload(workflow, calls, tmp_path), 1, home, time.monotonic)
     try:
         check_report(executor, gate, 0.25 if functions else 0.5)
         assert not list(home.glob("attempts/*.progress"))
@@ -197,14 +199,14 @@ def test_reported_progress_arrives(tmp_path: Path, gate: Gate, functions: bool) 
 def test_reported_progress_arrives_from_dask(
     tmp_path: Path, gate: Gate, conformance_cluster: Cluster, site: Site
 ) -> None:
-    from weft.executors.dask import DaskExecutor
+    from weft.executors.dask.executor import DaskExecutor
 
     conformance_cluster.have(1)
     workflow, calls = work(gate, site.functions)
-    shared = tmp_path if site is DASK_SHARED else None
+    given = Workload(workflow, calls, tmp_path, shared=site is DASK_SHARED)
     home = tmp_path / ".weft" / "runs" / "one"
     address = conformance_cluster.address
-    executor = DaskExecutor(workflow, address, shared, home, time.monotonic, calls)
+    executor = DaskExecutor(given, address, home, time.monotonic)
     try:
         check_report(executor, gate, 0.25 if site.functions else 0.5)
     finally:

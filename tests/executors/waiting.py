@@ -8,31 +8,30 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from model.told import whom
 from weft.contracts import Machines
 from weft.executors.processes import wait_readable
-from weft.model.events import Event, EventKind
+from weft.model.events import Event, Paused, SpeedChanged
 
 LIMIT = 60.0  # seconds; nothing takes long unless it hangs
 
 
-def next_event(
-    executor: Machines, skipped: Container[EventKind] = (EventKind.AVAILABILITY,)
-) -> Event:
+def next_event(executor: Machines, skipped: Container[type[Event]] = (SpeedChanged,)) -> Event:
     """The next event; a watchdog ends a wait that would last for ever.
 
     That a machine is slow may be measured at any time, so who waits for that must say so.
     """
-    watchdog = threading.Timer(LIMIT, executor.post, [Event(EventKind.PAUSED, -1, 0.0)])
+    watchdog = threading.Timer(LIMIT, executor.post, [Paused(0.0, False)])
     watchdog.start()
     try:
         event = executor.next_event()
-        while event is not None and event.kind in skipped:
+        while event is not None and type(event) in skipped:
             event = executor.next_event()
     finally:
         watchdog.cancel()
         watchdog.join()
     assert event is not None, "nothing will happen"
-    assert event.which >= 0, "nothing has happened"
+    assert whom(event) >= 0, "nothing has happened"
     return event
 
 

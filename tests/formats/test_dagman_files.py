@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from weft.errors import InputError
-from weft.formats import dagman_read, load
+from weft.formats import dagman, load
 from weft.formats.dagman import parse_dagman
 from weft.model import Workflow
+from weft.model.amounts import Amount
+from weft.model.resources import Request
 
 X = "JOB A a.sub\nJOB B b.sub\nJOB C c.sub\nPARENT A B CHILD C\n"
 
@@ -160,7 +162,7 @@ def test_a_text_alone_names_no_files() -> None:
 
 def test_files_that_double_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files that would make more jobs, or be read more often, than any machine can bear."""
-    monkeypatch.setattr(dagman_read, "_MOST_FILES", 1000)
+    monkeypatch.setattr(dagman, "_MOST_FILES", 1000)
     for two in ("SPLICE A s{0}.dag\nSPLICE B s{0}.dag\n", "INCLUDE s{0}.dag\nINCLUDE s{0}.dag\n"):
         for i in range(60):
             (tmp_path / f"s{i}.dag").write_text(two.format(i + 1))
@@ -171,7 +173,7 @@ def test_files_that_double_without_end(tmp_path: Path, monkeypatch: pytest.Monke
             load(tmp_path / "s0.dag")
     (tmp_path / "s59.dag").write_text(X)
     (tmp_path / "s58.dag").write_text("SPLICE S s59.dag\nSPLICE T s59.dag\n")
-    monkeypatch.setattr(dagman_read, "MOST_JOBS", 5)
+    monkeypatch.setattr(dagman, "MOST_JOBS", 5)
     with pytest.raises(InputError, match=r"s59.dag: line 3: there are more than 5 jobs"):
         load(tmp_path / "s58.dag")
 
@@ -183,3 +185,43 @@ def test_files_inside_each_other_to_a_depth(tmp_path: Path) -> None:
     assert load(tmp_path / "s50.dag").task_names == ("S+" * 100 + "A",)
     with pytest.raises(InputError, match=r"s149.dag: line 1: at most 100 files"):
         load(tmp_path / "s49.dag")
+
+
+def test_submit_descriptions_say_what_jobs_ask_for(tmp_path: Path) -> None:
+    (tmp_path / "a.sub").write_text(
+        "executable = x\nRequest_CPUs = 4\nrequest_memory = 2 GB\nqueue\n"
+    )
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.sub").write_text("request_memory = \\\n 512\nrequest_gpus=1\n")
+    (tmp_path / "odd.sub").write_text("request_cpus = $(n)\nrequest_memory = 1 + 2\n")
+    top = """JOB A a.sub
+JOB A2 a.sub
+JOB B b.sub DIR sub
+JOB C not-there.sub
+JOB D {
+  request_cpus = 2
+}
+SUBMIT-DESCRIPTION shared @=end
+  request_memory = 1024K
+@end
+JOB E shared
+JOB F odd.sub
+SPLICE S x.dag
+"""
+    workflow = load(write(tmp_path, top=top, x="JOB A a.sub\n"))
+    asked = {name: workflow.spec(t).request for t, name in enumerate(workflow.task_names)}
+    large = Request(cores=(4,), memory=Amount("2GiB"))
+    assert asked == {
+        "A": large,
+        "A2": large,
+        "B": Request(memory=Amount("512MiB"), gpus=1),
+        "C": None,
+        "D": Request(cores=(2,)),
+        "E": Request(memory=Amount("1024KiB")),
+        "F": None,
+        "S+A": large,
+    }
+    assert workflow.notes == (
+        "odd.sub: request_cpus = '$(n)' is no plain number: it is left out",
+        "odd.sub: request_memory = '1 + 2' is no plain number: it is left out",
+    )

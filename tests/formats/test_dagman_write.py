@@ -6,13 +6,13 @@ import pytest
 
 from weft.errors import InputError
 from weft.formats.dagman import read_dag
-from weft.formats.dagman_dag import Dag
+from weft.formats.dagman_dag import DagmanDag
 from weft.formats.dagman_write import Written, with_priorities
 
 JOBS = b"JOB a a.sub\nJOB b b.sub\nPARENT a CHILD b\n"
 
 
-def numbers(dag: Dag) -> dict[str, int]:
+def numbers(dag: DagmanDag) -> dict[str, int]:
     """What the PRIORITY lines of a dag say."""
     return {dag.nodes[i].name: number for i, (number, _) in dag.priorities.items()}
 

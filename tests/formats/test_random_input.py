@@ -17,7 +17,7 @@ from weft.formats import (
     workflow_from_wfformat,
     workflow_to_dict,
 )
-from weft.formats.yaml_text import parse_yaml
+from weft.formats.texts import parse_yaml
 from weft.model import Platform, Workflow
 
 SOME = settings(

@@ -24,7 +24,7 @@ from weft.formats import (
     workflow_to_wfformat,
 )
 from weft.model import Item, Link, Platform, Processor, TaskSpec, Workflow
-from weft.model.forgotten import check_listed
+from weft.shell import check_listed
 
 SOME = settings(
     deadline=None,

@@ -1,5 +1,6 @@
 """How a task is run, in workflow files: its shell, its tries and its time, what it ignores."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from weft.errors import InputError
 from weft.formats import load, save, workflow_from_dict, workflow_to_dict
 from weft.model import TaskSpec, Workflow
+from weft.runs.entries import workflow_from_entry, workflow_to_entry
 
 
 def test_the_limits_of_a_task_are_read_and_written() -> None:
@@ -27,6 +29,15 @@ def test_the_limits_of_a_task_are_read_and_written() -> None:
     assert type(workflow.spec(0).retries) is int
     assert type(workflow.spec(0).timeout) is float
     assert workflow_to_dict(workflow) == {"tasks": tasks}
+
+
+def test_whether_a_task_is_cached_is_read_and_written(tmp_path: Path) -> None:
+    tasks = {"a": {"run": "true", "cache": True}, "b": {"run": "true"}}
+    workflow = workflow_from_dict({"tasks": tasks})
+    assert [workflow.spec(t).cache for t in range(2)] == [True, False]
+    assert workflow_to_dict(workflow) == {"tasks": tasks}
+    save(workflow, tmp_path / "w.yaml")
+    assert load(tmp_path / "w.yaml").specs == workflow.specs
 
 
 def test_shells_and_what_is_ignored_are_read_and_written(tmp_path: Path) -> None:
@@ -77,14 +88,45 @@ def test_a_wrong_shell_of_the_workflow_is_an_error() -> None:
         ("shell", "bash '", "no closing quotation"),
         ("ignores", "x", "expected a list"),
         ("ignores", ["x", "x"], "listed twice"),
-        ("retry", 2, "unknown field 'retry' (did you mean 'retries'?)"),
+        ("cache", "yes", "expected true or false, not 'yes'"),
+        ("cache", None, "expected true or false, not null"),
+        ("cache", 1, "expected true or false, not 1"),
+        ("retry", 2, "expected causes and how often each, as {exit: 1}, not 2"),
+        ("retry", None, "for all causes together there is `retries`"),
+        ("retry", {"time-up": 1}, "unknown cause 'time-up' (did you mean 'time-out'?)"),
+        ("wait", -1, "must not be negative"),
+        ("wait", "10 m", "expected seconds, or a time such as 10s (units: s, min, h), not '10 m'"),
+        ("wait", "1e3s", "expected seconds"),
+        ("wait", None, "expected a number, not null"),
+        ("retr", 2, "unknown field 'retr' (did you mean 'retry'?)"),
     ],
 )
 def test_a_wrong_limit_is_an_error_at_its_place(field: str, value: Any, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         workflow_from_dict({"tasks": {"a": {field: value}}})
     assert problem in str(caught.value)
-    assert str(caught.value).startswith("tasks.a" if field == "retry" else f"tasks.a.{field}: ")
+    assert str(caught.value).startswith("tasks.a" if field == "retr" else f"tasks.a.{field}: ")
+
+
+@pytest.mark.parametrize("times", [-1, 1.5, "2", None])
+def test_a_wrong_number_for_a_cause_is_an_error_at_its_place(times: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        workflow_from_dict({"tasks": {"a": {"retry": {"exit": times}}}})
+    assert str(caught.value).startswith("tasks.a.retry.exit: ")
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [(10, 10.0), ("10s", 10.0), ("1.5 min", 90.0), ("2h", 7200.0)]
+)
+def test_waits_and_causes_are_read_and_written(written: Any, seconds: float) -> None:
+    causes = {"time-out": 0, "out-of-memory": 3, "exit": 1}
+    fields = {"run": "x", "retries": 3, "wait": written, "retry": causes}
+    workflow = workflow_from_dict({"tasks": {"a": fields}})
+    spec = workflow.spec(0)
+    assert (spec.wait, dict(spec.retry)) == (seconds, causes)
+    again = workflow_from_dict(workflow_to_dict(workflow))
+    assert again.spec(0) == spec
+    assert workflow_from_entry(json.loads(json.dumps(workflow_to_entry(workflow)))).spec(0) == spec
 
 
 @settings(deadline=None)

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from weft.errors import InputError
-from weft.formats.json_text import dump_json, parse_json
-from weft.formats.yaml_text import dump_yaml, parse_yaml
+from weft.formats.texts import dump_json, dump_yaml, parse_json, parse_yaml
 
 SCALARS: list[tuple[str, object]] = [
     ("true", True),

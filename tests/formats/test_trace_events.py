@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from weft.checks.schedules import check_schedule
 from weft.formats import platform_from_dict, trace_events, workflow_from_dict, write_trace
-from weft.model import Schedule, check_schedule
+from weft.model import Schedule
 
 
 def _schedule() -> Schedule:

@@ -95,7 +95,7 @@ def test_bandwidth_zero_is_fine_where_nothing_uses_it() -> None:
 AB: dict[str, Any] = {"a": None, "b": None, "c": {"host": "a"}}
 WRONG: list[tuple[Any, str, str]] = [
     (3, "", "expected a mapping, not 3"),
-    ({}, "", "'processors' is missing"),
+    ({}, "", "'processors' is missing, or 'hosts'"),
     ({"processors": {}}, "processors", "no processors"),
     ({"processors": None}, "processors", "no processors"),
     ({"tasks": {"a": None}}, "", "this is a workflow, not a platform"),

@@ -3,11 +3,20 @@
 import copy
 from typing import Any
 
+import numpy as np
 import pytest
 
 from weft.errors import InputError
-from weft.formats import load, workflow_from_dict, workflow_from_wfformat, workflow_to_wfformat
+from weft.formats import (
+    load,
+    load_platform,
+    workflow_from_dict,
+    workflow_from_wfformat,
+    workflow_to_wfformat,
+)
 from weft.formats.stg import dump_stg
+from weft.model.amounts import Amount
+from weft.model.resources import Request
 
 TRACE: dict[str, Any] = {
     "name": "small",
@@ -95,7 +104,6 @@ WRONG = [
     ("del trace['workflow']", "", "'workflow' is missing"),
     ("del outer['specification']", "workflow", "'specification' is missing"),
     ("outer['tasks'] = outer.pop('specification')", "workflow", "older WfFormat"),
-    ("del outer['execution']", "workflow", "'execution' is missing"),
     ("del specification['tasks']", "workflow.specification", "'tasks' is missing"),
     ("tasks.clear(); runs.clear()", SPECIFIED, "no tasks"),
     ("del tasks[1]['id']", f"{SPECIFIED}[1]", "has no id"),
@@ -118,6 +126,12 @@ WRONG = [
         "'mAdd_ID0000002' has no runtimeInSeconds",
     ),
     ("runs[3]['id'] = 'x'", "workflow.execution.tasks[3]", "unknown task 'x'"),
+    ("runs[3]['coreCount'] = 0", "workflow.execution.tasks.plain.coreCount", "at least 1 core"),
+    (
+        "runs[3]['memoryInBytes'] = -1",
+        "workflow.execution.tasks.plain.memoryInBytes",
+        "must not be negative",
+    ),
     ("runs[3]['id'] = 'NF.SORT_3'", "workflow.execution.tasks[3]", "given twice"),
     (
         "runs[3]['runtimeInSeconds'] = 'long'",
@@ -170,3 +184,60 @@ def test_foreign_formats_need_one_cost_for_every_task(cost: object) -> None:
         workflow_to_wfformat(workflow)
     with pytest.raises(InputError, match=r"tasks\.b\.cost: STG needs one cost"):
         dump_stg(workflow)
+
+
+def test_without_an_execution_nothing_is_known_of_the_tasks() -> None:
+    workflow = load(_changed("trace['schemaVersion'] = '1.6'; del outer['execution']"))
+    assert np.isnan(workflow.base_cost).all()
+    assert workflow.n_tasks == 4
+    written: Any = workflow_to_wfformat(workflow)
+    assert written["schemaVersion"] == "1.6"
+    assert "execution" not in written["workflow"]
+    assert workflow_to_wfformat(workflow_from_wfformat(written)) == written
+
+
+def test_cores_and_memory_are_what_a_task_asks_for_and_come_back() -> None:
+    runs = "runs[0].update(coreCount=3.5, memoryInBytes=2e9); runs[1].update(coreCount=1)"
+    workflow = load(_changed(f"{runs}; runs[2].update(memoryInBytes=0)"))
+    asked = [workflow.spec(t).request for t in range(4)]
+    assert asked == [None, Request(cores=(4,), memory=Amount("2000000000")), None, None]
+    written: Any = workflow_to_wfformat(workflow)
+    executed = written["workflow"]["execution"]["tasks"]
+    assert (executed[1]["coreCount"], executed[1]["memoryInBytes"]) == (4, 2_000_000_000)
+    assert "coreCount" not in executed[0]
+    again = workflow_from_wfformat(written)
+    assert [again.spec(t).request for t in range(4)] == asked
+
+
+def test_a_trace_of_single_cores_is_as_in_the_papers() -> None:
+    workflow = load(_changed("[run.update(coreCount=1) for run in runs]"))
+    assert dict(workflow.specs) == dict(load(TRACE).specs)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"cores": [1, 2], "parallel": 1}, r"tasks\.a\.cores: .* a choice of cores"),
+        ({"memory": "2 * inputs"}, r"tasks\.a\.memory: .* a formula"),
+        ({"gpus": 1}, r"tasks\.a\.gpus: WfFormat has no word for gpus"),
+        ({"on": "big"}, r"tasks\.a\.on: WfFormat has no word for on"),
+    ],
+)
+def test_what_wfformat_has_no_word_for(fields: dict[str, Any], problem: str) -> None:
+    workflow = workflow_from_dict({"tasks": {"a": {"cost": 1, **fields}}})
+    with pytest.raises(InputError, match=problem):
+        workflow_to_wfformat(workflow)
+
+
+def test_the_machines_of_a_trace_are_a_platform() -> None:
+    machines = (
+        "[{'nodeName': 'n1', 'cpu': {'coreCount': 2}, 'memoryInBytes': 8}, {'nodeName': 'm'}]"
+    )
+    platform = load_platform(_changed(f"execution['machines'] = {machines}"))
+    assert platform.processor_names == ("n1-1", "n1-2", "m-1")
+    assert platform.host_amounts("memory").tolist() == [8, np.inf]
+    with pytest.raises(InputError, match="names no machines"):
+        load_platform(TRACE)
+    wrong = _changed("execution['machines'] = [{'nodeName': 'n', 'cpu': {'coreCount': 0}}]")
+    with pytest.raises(InputError, match=r"execution\.machines \(hosts\.n\.cores\): .* not 0"):
+        load_platform(wrong)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from weft.errors import InputError
 from weft.formats import load_world
-from weft.model.world import World
+from weft.model.world import WorldFile
 
 EXAMPLE: dict[str, Any] = {
     "durations": {"n3": 1.4, "n7": 0.8},
@@ -30,7 +30,7 @@ failures: {r2: 55, r3: [20, 90]}
 
 
 def test_the_example_of_the_design() -> None:
-    assert load_world(EXAMPLE) == World(
+    assert load_world(EXAMPLE) == WorldFile(
         durations={"n3": 1.4, "n7": 0.8},
         availability={"r1": ((0, 1.0), (30, 0.6))},
         bandwidth={("a", "b"): ((0, 1.0), (40, 0.5))},
@@ -52,12 +52,12 @@ def test_what_is_silent_goes_as_estimated() -> None:
         "bandwidth": [],
         "failures": None,
     }
-    assert load_world({}) == load_world(empty) == World()
+    assert load_world({}) == load_world(empty) == WorldFile()
 
 
 def test_numbers_may_be_names() -> None:
     world = load_world({"durations": {1: 2}, "failures": {2: [1, 2, 3]}})
-    assert world == World(durations={"1": 2.0}, failures={"2": (1, 2, 3)})
+    assert world == WorldFile(durations={"1": 2.0}, failures={"2": (1, 2, 3)})
 
 
 WRONG: list[tuple[Any, str, str]] = [

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from model.told import what, whom
 from weft.errors import InputError
-from weft.executors.reality import from_world
 from weft.formats import load_world
 from weft.model import Estimates, Platform, Processor, Workflow
-from weft.model.events import Event, EventKind
-from weft.model.world import World
+from weft.model.events import Event, ProcessorGone, ProcessorJoined, ProcessorLeaving
+from weft.model.world import WorldFile
+from weft.simulation.reality import from_world
 
 
 def test_it_is_read(tmp_path: Path) -> None:
-    expected = World(leaving={"r2": (30, 55), "3": (1.5, 1.5)})
+    expected = WorldFile(leaving={"r2": (30, 55), "3": (1.5, 1.5)})
     assert load_world({"leaving": {"r2": [30, 55], 3: (1.5, 1.5)}}) == expected
     (tmp_path / "w.yaml").write_text("leaving: {r2: [30, 55], 3: [1.5, 1.5]}")
     (tmp_path / "w.json").write_text('{"leaving": {"r2": [30, 55], "3": [1.5, 1.5]}}')
     assert load_world(tmp_path / "w.yaml") == load_world(tmp_path / "w.json") == expected
-    assert load_world({"leaving": None}) == load_world({"leaving": {}}) == World()
+    assert load_world({"leaving": None}) == load_world({"leaving": {}}) == WorldFile()
 
 
 WRONG: list[tuple[Any, str, str]] = [
@@ -56,19 +58,19 @@ PLATFORM = Platform.build([
 WORKFLOW = Workflow.from_items("w", ["x"], [5.0], [])
 
 
-def changes(**world: Any) -> list[Event]:
+def changes(**world: Any) -> Sequence[Event]:
     estimates = Estimates.declared(WORKFLOW, PLATFORM)
-    return from_world(WORKFLOW, PLATFORM, estimates, World(**world)).changes
+    return from_world(WORKFLOW, PLATFORM, estimates, WorldFile(**world)).changes
 
 
 def test_it_becomes_two_events() -> None:
     assert changes(leaving={"stays": (30.0, 55.0), "joins": (12.0, 12.0)}) == [
-        Event(EventKind.JOINED, 1, 10.0),
-        Event(EventKind.LEAVING, 1, 12.0, 12.0),
-        Event(EventKind.GONE, 1, 12.0),
-        Event(EventKind.LEAVING, 0, 30.0, 55.0),
-        Event(EventKind.GONE, 2, 40.0),
-        Event(EventKind.GONE, 0, 55.0),
+        ProcessorJoined(1, 10.0),
+        ProcessorLeaving(1, 12.0, 12.0),
+        ProcessorGone(1, 12.0),
+        ProcessorLeaving(0, 30.0, 55.0),
+        ProcessorGone(2, 40.0),
+        ProcessorGone(0, 55.0),
     ]
 
 
@@ -90,6 +92,6 @@ def test_simultaneous_joins_tell_that_more_come() -> None:
     processors = [Processor("p0"), *(Processor(f"p{i}", joins=7.0) for i in range(1, 4))]
     platform = Platform.build([*processors, Processor("p4", joins=8.0)])
     estimates = Estimates.declared(WORKFLOW, platform)
-    events = from_world(WORKFLOW, platform, estimates, World()).changes
-    told = [(e.which, e.time, e.value) for e in events]
+    events = from_world(WORKFLOW, platform, estimates, WorldFile()).changes
+    told = [(whom(e), e.time, what(e)) for e in events]
     assert told == [(1, 7, 1), (2, 7, 1), (3, 7, 0), (4, 8, 0)]

@@ -14,8 +14,15 @@ from typer.testing import CliRunner
 from weft.cli.generate import app
 from weft.errors import InputError
 from weft.formats import load, load_platform
-from weft.formats.yaml_text import parse_yaml
-from weft.generators import FAMILIES, Costs, generate, generate_platform, measured_ccr
+from weft.formats.texts import parse_yaml
+from weft.generators import (
+    FAMILIES,
+    Costs,
+    RequestOptions,
+    generate,
+    generate_platform,
+    measured_ccr,
+)
 
 COMMANDS = {c.name: c for c in app.registered_commands if not c.hidden}
 
@@ -38,7 +45,7 @@ def test_a_command_for_every_family() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_options_are_the_family_s(family: str) -> None:
-    common = {**vars(Costs()), "seed": 0, "output": None}
+    common = {**vars(Costs()), **vars(RequestOptions()), "seed": 0, "output": None}
     assert defaults(family) == FAMILIES[family].options | common
 
 

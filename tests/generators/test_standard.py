@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from weft.arrays import IntArray
 from weft.errors import InputError
 from weft.generators import generate, measured_ccr
-from weft.generators.standard import _choose
+from weft.generators.random_graphs import _choose
 from weft.model import Workflow
 
 METHODS = ("sameprob", "samepred", "layrprob", "layrpred")

@@ -15,7 +15,7 @@ import weft
 from twins.optimal import optimal
 from weft import registry
 from weft.model import Schedule, Situation
-from weft.planning import Planning
+from weft.scheduling.planning import Planning
 
 HERE = Path(__file__).parent
 MAKESPANS = {"topcuoglu": 80, "selective-figure1": 67.5, "budget-figure1": 99.14}
@@ -46,7 +46,8 @@ def assert_same_plan(ours: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert ours["makespan"] == pytest.approx(wanted["makespan"], rel=1e-12)
     assert list(ours["tasks"]) == list(wanted["tasks"])
     for task, run in wanted["tasks"].items():
-        assert ours["tasks"][task] == {
+        ours_of_it = {key: ours["tasks"][task][key] for key in ("processor", "start", "finish")}
+        assert ours_of_it == {
             "processor": run["processor"],
             "start": pytest.approx(run["start"], rel=1e-12, abs=1e-12),
             "finish": pytest.approx(run["finish"], rel=1e-12),

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from weft.arrays import FloatArray
-from weft.history.origins import categories_of
 from weft.history.predictor import Prediction, predict
-from weft.history.records import History, TaskRecord, TransferRecord
+from weft.history.records import History, TaskRecord, TransferRecord, categories_of
 from weft.model import Platform, Processor, TaskSpec, Workflow
 
 

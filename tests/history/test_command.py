@@ -42,7 +42,8 @@ def filled(home: Path) -> Path:
 def test_show(filled: Path) -> None:
     lines = run("show").splitlines()
     assert lines[0].split() == [
-        "category", "machine", "n", "median", "spread", "last", "seen", "by", "size"
+        "category", "machine", "n", "median", "spread", "memory", "cores", "last", "seen", "by",
+        "size",
     ]  # fmt: skip
     assert len(lines) == 4
     assert lines[1].split()[:6] == ["align[x]", "m0", "9", "11", "s", "13%"]

@@ -13,9 +13,8 @@ import pytest
 from weft.formats import load
 from weft.history import repository as module
 from weft.history.database import APPLICATION, FILE
-from weft.history.origins import Origin, categories_of, commands_of
 from weft.history.predictor import Prediction, Source, predict
-from weft.history.records import NEWEST, History, TaskRecord
+from weft.history.records import NEWEST, History, Origin, TaskRecord, categories_of, commands_of
 from weft.history.repository import Repository
 from weft.model import Call, Workflow
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from weft.history.origins import categories_of
+from weft.formats import load
 from weft.history.predictor import DEFAULT_SPREAD, Source, predict
-from weft.history.records import NEWEST, History
+from weft.history.records import NEWEST, History, categories_of
 from weft.model import Estimates
 
 from .samples import asked, bag, processors, task
@@ -209,3 +209,12 @@ def test_many_tasks_are_fast() -> None:
     start = time.process_time()
     predict(workflow, platform, machines, categories, records, sizes)
     assert time.process_time() - start < 2  # about 0.3 s on a quiet machine
+
+
+def test_estimates_keep_what_tasks_need() -> None:
+    tasks = load({"tasks": {"a": {"memory": "1GB", "cores": 2}, "b": None}})
+    found = asked(tasks, ["m0"], History())
+    assert found.estimates.needs is not None
+    assert found.estimates.needs.of("memory").tolist() == [1e9, 0.0]
+    plain = asked(load({"tasks": {"a": None}}), ["m0"], History())
+    assert plain.estimates.needs is None

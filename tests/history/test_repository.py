@@ -54,7 +54,8 @@ def test_only_the_owner_can_read_it(home: Path) -> None:
 
 def test_no_commands_and_no_environment_are_kept() -> None:
     assert {f.name for f in fields(TaskRecord)} == {
-        "at", "run", "workflow", "category", "machine", "seconds", "size", "directory", "command"
+        "at", "run", "workflow", "category", "machine", "seconds", "size", "directory", "command",
+        "memory", "at_most", "cpu", "read", "written", "asked",
     }  # fmt: skip
     assert {f.name for f in fields(TransferRecord)} == {
         "at", "run", "source", "target", "size", "seconds"

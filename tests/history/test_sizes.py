@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from weft.history.links import predict_links
-from weft.history.medians import robust_line
+from weft.history.levels import robust_line
+from weft.history.predictor import predict_links
 from weft.history.records import History
 from weft.model import Link
 

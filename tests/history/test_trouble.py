@@ -130,7 +130,7 @@ def test_a_full_disk(home: Path) -> None:
 
 
 def test_somebody_who_writes_for_ever(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 0.05)
+    monkeypatch.setattr(database, "TIMEOUT", 0.05)
     with Repository() as repository, closing(sqlite3.connect(home / FILE)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(HistoryError, match="another process"):

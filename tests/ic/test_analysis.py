@@ -21,22 +21,22 @@ def workflow(names: str, arcs: list[str]) -> Workflow:
 def test_a_diamond() -> None:
     found = analyse(workflow("a b c d", ["ab", "ac", "bd", "cd"]))
     assert (found.ic_optimal, found.exists) == (True, True)
-    assert found.order.tolist()[0] == 0
-    assert found.profile.tolist() == [1, 2, 1, 1, 0]
-    assert found.area == 5
+    assert found.play.order.tolist()[0] == 0
+    assert found.play.profile.tolist() == [1, 2, 1, 1, 0]
+    assert found.play.area == 5
     assert found.reason.startswith("ICO: a priority-linear composition")
     assert "W(1,2)" in found.reason
 
 
 def test_several_items_between_two_tasks_are_one_arc() -> None:
     found = analyse(workflow("a b c", ["ab", "ab", "ac"]))
-    assert found.profile.tolist() == [1, 2, 1, 0]
+    assert found.play.profile.tolist() == [1, 2, 1, 0]
 
 
 def test_nothing_to_wait_for() -> None:
     found = analyse(workflow("a b c", []))
     assert found.ic_optimal
-    assert found.area == 6
+    assert found.play.area == 6
     assert "every order" in found.reason
 
 
@@ -48,7 +48,7 @@ def test_a_block_without_an_ic_optimal_order() -> None:
     found = analyse_dag(dag_of(9, arcs))
     assert (found.ic_optimal, found.exists) == (False, False)
     assert found.reason.startswith("no IC-optimal schedule exists")
-    assert found.area == Twin(9, arcs).most_area
+    assert found.play.area == Twin(9, arcs).most_area
 
 
 def test_names_say_where_it_fails() -> None:
@@ -82,10 +82,10 @@ def test_random_dags_are_decided() -> None:
         assert found.exists is twin.exists
         assert found.ic_optimal is twin.exists
         if twin.exists:
-            assert found.profile.tolist() == twin.best
+            assert found.play.profile.tolist() == twin.best
         else:
             disproved += 1
-            assert found.area <= twin.most_area
+            assert found.play.area <= twin.most_area
     assert disproved
 
 
@@ -101,4 +101,4 @@ def test_what_is_not_known_is_not_claimed() -> None:
     assert not found.ic_optimal
     assert found.exists is None or found.exists is False
     assert "ICO fails to" in found.reason
-    assert found.profile[-1] == 0
+    assert found.play.profile[-1] == 0

@@ -8,10 +8,9 @@ import pytest
 from ic.twin import Arcs, Twin, dag_of, random_dag, shuffled
 from weft.ic import play
 from weft.ic.blocks import OTHER, parse
-from weft.ic.compositions import m_block, n_block, q_block, w_block
 from weft.ic.dag import Dag
-from weft.ic.scheduled import schedule_blocks
-from weft.ic.search import block_order, dag_order
+from weft.ic.search import block_order, dag_order, schedule_blocks
+from weft.ic.shapes import m_block, n_block, q_block, w_block
 
 SIZES = [(a, d) for a in range(1, 5) for d in range(2, 5)]
 NAMED = {

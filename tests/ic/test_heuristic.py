@@ -8,9 +8,8 @@ from hypothesis import given, settings
 
 from ic.twin import Arcs, Twin, dag_of, dags, random_dag
 from weft.ic import DISCIPLINES, Dag, analyse_dag, best_order, heuristic_order, ico, play
-from weft.ic.compositions import compose
 from weft.ic.heuristic import candidates, heuristic_order_of
-from weft.ic.shapes import butterfly
+from weft.ic.shapes import butterfly, compose
 
 
 def layered(rng: np.random.Generator, n: int, layers: int, parents: int) -> Dag:
@@ -68,7 +67,7 @@ def test_the_order_is_what_the_analysis_shows() -> None:
     found = analyse_dag(dag)
     assert found.ic_optimal
     assert ico(dag).failures
-    assert best_order(dag).tolist() == found.order.tolist()
+    assert best_order(dag).tolist() == found.play.order.tolist()
     assert play(dag, best_order(dag)).profile.tolist() == Twin(12, SEARCHED).best
 
 

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from ic.twin import Arcs, Twin, all_dags, dag_of, dags, random_dag, shuffled
 from weft.errors import InputError
 from weft.ic import DISCIPLINES, Dag, heuristic_order, ico, play
-from weft.ic.compositions import COMPOSITIONS, Sizes, compose
 from weft.ic.shapes import (
+    COMPOSITIONS,
+    Sizes,
     butterfly,
+    compose,
     evolving_mesh,
     expansive_tree,
     reduction_mesh,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ic import Profile, has_priority
-from weft.ic.profiles import c_profile, k_profile, m_profile, n_profile, w_profile
+from weft.ic import BlockProfile, has_priority
+from weft.ic.blocks import c_profile, k_profile, m_profile, n_profile, w_profile
 
 PAIRS = [(a, d) for a in range(1, 7) for d in range(2, 7)]
 
 
-def by_the_equation(one: Profile, other: Profile) -> bool:
+def by_the_equation(one: BlockProfile, other: BlockProfile) -> bool:
     """Equation 2.1 with E less E(0), which is the same on both sides."""
     e1, e2 = one.first.tolist(), other.first.tolist()
     s1, s2 = one.sources, other.sources
@@ -31,7 +31,7 @@ gains = st.lists(st.integers(-1, 3), min_size=1, max_size=7)
 @given(gains, gains)
 @settings(max_examples=300, deadline=None)
 def test_the_equation(one: list[int], other: list[int]) -> None:
-    p, q = Profile(one), Profile(other)
+    p, q = BlockProfile(one), BlockProfile(other)
     assert has_priority(p, q) == by_the_equation(p, q)
     assert has_priority(q, p) == by_the_equation(q, p)
     assert has_priority(p, p) == by_the_equation(p, p)
@@ -54,7 +54,7 @@ def test_the_equation_on_all_families() -> None:
 def test_patience_is_what_it_says() -> None:
     """No k sources in a row gain less than the first k, nor more than the last k."""
     for profile in FAMILIES:
-        slow = Profile(profile.gains)
+        slow = BlockProfile(profile.gains)
         slow.patient = False
         k = profile.sources
         assert profile.patient
@@ -65,7 +65,7 @@ def test_patience_is_what_it_says() -> None:
 @given(gains, gains, gains)
 @settings(max_examples=500, deadline=None)
 def test_the_relation_is_transitive(one: list[int], two: list[int], three: list[int]) -> None:
-    p, q, r = Profile(one), Profile(two), Profile(three)
+    p, q, r = BlockProfile(one), BlockProfile(two), BlockProfile(three)
     if has_priority(p, q) and has_priority(q, r):
         assert has_priority(p, r)
 
@@ -118,4 +118,4 @@ def test_what_has_no_priority() -> None:
     assert not has_priority(m_profile(1, 2), w_profile(1, 2))
     assert not has_priority(k_profile(3, 3), k_profile(2, 2))
     assert not has_priority(w_profile(1, 2), w_profile(1, 3))
-    assert not has_priority(Profile([1, -1]), Profile([1, -1]))
+    assert not has_priority(BlockProfile([1, -1]), BlockProfile([1, -1]))

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 
 from ic.twin import Arcs, arcs_of, dag_of, dags, shuffled
 from weft.ic import Dag
-from weft.ic.pruning import pruned
+from weft.ic.kernels.structure import HEADS_AT_ONCE
 from weft.ic.shapes import butterfly
-from weft.kernels import shortcuts
+from weft.ic.structure import pruned
 
 
 def without_shortcuts(n: int, arcs: Arcs) -> set[tuple[int, int]]:
@@ -36,7 +36,7 @@ def test_small_dags(drawn: tuple[int, Arcs]) -> None:
 
 def test_more_heads_than_fit_into_a_sweep() -> None:
     rng = np.random.default_rng(0)
-    n = 2 * shortcuts.HEADS_AT_ONCE + 100
+    n = 2 * HEADS_AT_ONCE + 100
     chain = [(v, v + 1) for v in range(n - 1)]
     far = {(int(a), int(a + d)) for a, d in zip(rng.integers(0, n, n), rng.integers(2, 60, n),
                                                 strict=True) if a + d < n}  # fmt: skip

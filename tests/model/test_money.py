@@ -179,6 +179,7 @@ def any_plan(situation: Situation, rng: np.random.Generator) -> Schedule:
     start = now + rng.uniform(0, 900, wf.n_tasks)
     finish = start + rng.uniform(0, 900, wf.n_tasks)
     stays = ~np.isnan(a.finish) | (rng.random(len(a.task)) < 0.5)
+    stays |= processor[a.task] == a.processor  # it is not begun again where it runs
     tasks = a.task[stays]
     processor[tasks], start[tasks] = a.processor[stays], a.start[stays]
     finish[tasks] = situation.expected_finish()[stays]

@@ -44,15 +44,15 @@ def test_arrivals() -> None:
 
 
 def test_the_dict_has_the_shape_of_the_contract() -> None:
-    content = schedule().to_dict()
+    content, plain = schedule().to_dict(), {"cores": 1, "memory": 0.0}
     assert content == {
         "planner": "by hand",
         "makespan": 14.0,
         "cost": 9.0,
         "tasks": {
-            "a": {"processor": "p", "start": 0.0, "finish": 4.0},
-            "b": {"processor": "p", "start": 4.0, "finish": 6.0},
-            "c": {"processor": "q", "start": 11.0, "finish": 14.0},
+            "a": {"processor": "p", "host": "p", **plain, "start": 0.0, "finish": 4.0},
+            "b": {"processor": "p", "host": "p", **plain, "start": 4.0, "finish": 6.0},
+            "c": {"processor": "q", "host": "q", **plain, "start": 11.0, "finish": 14.0},
         },
     }
     assert list(content) == ["planner", "makespan", "cost", "tasks"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from weft.errors import InputError
 from weft.model import EXTERNAL, Item, TaskSpec, Workflow, index_names
+from weft.model.resources import Request
 
 A, B, C, D = range(4)
 
@@ -162,3 +163,48 @@ def test_a_name_given_twice() -> None:
     assert index_names(["a", "b"], "task") == {"a": 0, "b": 1}
     with pytest.raises(InputError, match="task 'a' is given twice"):
         index_names(["a", "b", "a"], "task")
+
+
+def test_part_of_a_workflow() -> None:
+    """What tasks that are left out have made comes from outside; what nobody reads then goes."""
+    whole = Workflow.from_items(
+        "whole",
+        ["split", "left", "right", "join"],
+        [1.0, 2.0, 3.0, np.nan],
+        [
+            Item(9.0, None, [0], "in"),
+            Item(5.0, 0, [1, 2], "both"),
+            Item(4.0, 1, [3], "l"),
+            Item(3.0, 2, [3], "r"),
+            Item(0.0, 0, [3]),
+        ],
+        processor_cost={"p": np.array([np.nan, np.nan, 7.0, 8.0])},
+        specs={2: TaskSpec(run="right"), 3: TaskSpec(run="join")},
+    )
+    part = whole.part(np.array([False, False, True, True]))
+    assert part.task_names == ("right", "join")
+    assert part.item_names == ("both", "l", "r")
+    assert part.item_producer.tolist() == [EXTERNAL, EXTERNAL, 0]
+    assert part.item_size.tolist() == [5, 4, 3]
+    reads = np.split(part.use_task, part.use_ptr[1:-1])
+    assert [r.tolist() for r in reads] == [[0], [1], [1]]
+    assert part.processor_cost["p"].tolist() == [7, 8]
+    assert [part.spec(t).run for t in range(2)] == ["right", "join"]
+    assert whole.part(np.ones(4, dtype=np.bool_)) is whole
+    first = whole.part(np.array([True, False, False, False]))
+    assert first.item_names == ("in", "both", None)
+    assert first.item_producer.tolist() == [EXTERNAL, 0, 0]
+    assert len(first.use_task) == 1
+    none = whole.part(np.zeros(4, dtype=np.bool_))
+    assert none.n_tasks == none.n_items == 0
+
+
+def test_a_part_keeps_what_its_tasks_ask_for_and_the_pools() -> None:
+    request = Request(cores=(2,))
+    specs = {1: TaskSpec(request=request)}
+    whole = Workflow.from_items(
+        "w", ["a", "b"], [1.0, 1.0], [Item(1.0, 0, (1,))], specs=specs, pools={"x": 1.0}
+    )
+    part = whole.part(np.array([False, True]))
+    assert part.spec(0).request == request
+    assert part.pools == {"x": 1.0}

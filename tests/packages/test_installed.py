@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from weft import native
+from weft.cli.main import BESIDE
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -70,18 +71,23 @@ def test_the_wheel_has_compiled_kernels_and_works_without_a_compiler(tmp_path: P
     made = built(tmp_path)
     (wheel,) = made.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        packed = {name for name in archive.namelist() if name.startswith("weft/")}
-    source = {path.relative_to(ROOT / "src").as_posix() for path in shipped(ROOT / "src" / "weft")}
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    source = {path.relative_to(ROOT / "src").as_posix() for path in shipped(ROOT / "src")}
+    assert {"weft_benchmarks/plain_heft.cpp", "weft_reproductions/command.py"} <= source
     assert source == {name for name in packed if not name.startswith("weft/_native.")}
     environment = Environment(tmp_path)
     environment.install(wheel)
     assert environment.run(SMOKE, "compiled") == ""
+    main = "from weft.cli import main; main()"
+    for name in BESIDE:
+        environment.run("-c", main, name, "--help")
 
 
 def shipped(package: Path) -> list[Path]:
     """The files of a package that are written by hand."""
     made = ("__pycache__", ".so", ".pyc")
-    return [p for p in package.rglob("*") if p.is_file() and not str(p).endswith(made)]
+    files = [p for p in package.rglob("*") if p.is_file() and not str(p).endswith(made)]
+    return [p for p in files if not p.relative_to(package).parts[0].endswith(".egg-info")]
 
 
 def test_the_source_is_installed_and_works_where_no_compiler_is(tmp_path: Path) -> None:

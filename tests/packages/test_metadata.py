@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import weft
-from weft.cli.installed import PURPOSES
+from weft.cli.doctor import PURPOSES
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,4 +47,4 @@ def test_wheels_are_tested_by_a_script_that_is_there(config: dict[str, Any]) -> 
 
 
 def test_every_extra_says_what_it_is_for(config: dict[str, Any]) -> None:
-    assert PURPOSES.keys() == config["project"]["optional-dependencies"].keys() - {"dev"}
+    assert PURPOSES.keys() == config["project"]["optional-dependencies"].keys() - {"dev", "docs"}

@@ -12,11 +12,11 @@ from simulation.worlds import Case, Checked, same_record
 from twins.situations import random_instance
 from weft import registry
 from weft.arrays import FloatArray
-from weft.coordinator import Coordinator
-from weft.executors.reality import Reality, platform_changes
-from weft.executors.simulated import SimulatedExecutor
+from weft.engine.coordinator import Coordinator
+from weft.engine.driver import Driver
 from weft.model import (
     Item,
+    Link,
     Platform,
     Processor,
     Run,
@@ -25,20 +25,28 @@ from weft.model import (
     TaskSpec,
     Workflow,
 )
-from weft.model.events import Event, EventKind
-from weft.wiring import Progress
+from weft.model.events import (
+    Event,
+    ProcessorGone,
+    ProcessorJoined,
+    ProcessorLeaving,
+    SpeedChanged,
+    TaskFinished,
+)
+from weft.simulation.reality import Reality, platform_changes
+from weft.simulation.simulated import SimulatedExecutor
 
-JOINED, GONE, LEAVING = EventKind.JOINED, EventKind.GONE, EventKind.LEAVING
-AVAILABILITY, FINISHED = EventKind.AVAILABILITY, EventKind.TASK_FINISHED
+JOINED, GONE, LEAVING = ProcessorJoined, ProcessorGone, ProcessorLeaving
+AVAILABILITY, FINISHED = SpeedChanged, TaskFinished
 
 
 def watched(case: Case, spec: str, see: Callable[[Coordinator], None]) -> list[Event]:
     """Run event by event and look at the coordinator after each; the events."""
     policy, planner = registry.strategy(spec)
     coordinator = Coordinator(case.workflow, case.platform, case.estimates, policy)
-    progress = Progress(coordinator, None if planner is None else Checked(planner))
+    driver = Driver(coordinator, None if planner is None else Checked(planner))
     executor = SimulatedExecutor(case.workflow, case.platform, case.reality)
-    commands, events = progress.settled(coordinator.begin()), list[Event]()
+    commands, events = driver.begin(), list[Event]()
     while True:
         for command in commands:
             executor.perform(command)
@@ -47,7 +55,7 @@ def watched(case: Case, spec: str, see: Callable[[Coordinator], None]) -> list[E
         if event is None:
             return events
         events.append(event)
-        commands = progress.hear(event)
+        commands = driver.hear(event)
 
 
 def made(
@@ -132,8 +140,8 @@ def leaving(seed: int, exact: bool = False) -> Case:
         if rng.random() < 0.6:
             announced = moments_of(rng, plan, 1)[0]
             wait = 0.0 if rng.random() < 0.2 else float(rng.uniform(0, 0.7 * plan.makespan))
-            changes.append(Event(LEAVING, p, announced, announced + wait))
-            changes.append(Event(GONE, p, announced + wait))
+            changes.append(LEAVING.of(p, announced, announced + wait))
+            changes.append(GONE.of(p, announced + wait))
     return case_of(case.workflow, case.platform, changes)
 
 
@@ -171,6 +179,24 @@ def checked_run(case: Case, spec: str = "aheft") -> tuple[Run, int]:
     """Both gears alike, every plan checked, no running task moved."""
     run, by_events = case.run(spec), case.run(spec, by_events=True)
     same_record(run, by_events)
-    assert [n.time for n in run.lessons] == [n.time for n in by_events.lessons]
+    assert [n.time for n in run.new_estimates] == [n.time for n in by_events.new_estimates]
     assert run.restarts == 0
     return run, check_evaluations(run)
+
+
+def figure_2(*more: Event) -> Case:
+    """v3 is placed on p4, migrates to p2 at 40, and comes back at 60 (Hernandez, Cole)."""
+    cost = np.full((4, 4), 200.0)
+    cost[0, 2], cost[1, 0], cost[2, 2], cost[3, 3], cost[3, 1] = 10, 10, 35, 10, 12
+    columns = {f"p{k + 1}": cost[:, k] for k in range(4)}
+    items = [Item(1.0, 0, [1]), Item(1.0, 0, [2]), Item(10.0, 1, [3]), Item(10.0, 2, [3])]
+    names = ["v0", "v1", "v2", "v3"]
+    workflow = Workflow.from_items("figure 2", names, [np.nan] * 4, items, columns)
+    slow = {("p1", "p2"): Link(3.0), ("p4", "p2"): Link(3.0)}
+    platform = Platform.build([Processor(name) for name in columns], Link(1.0), slow)
+    changes = [
+        AVAILABILITY.of(3, 35.0, 0.2),
+        AVAILABILITY.of(3, 57.0, 1.0),
+        AVAILABILITY.of(1, 57.0, 0.1),
+    ]
+    return Case(workflow, platform, Reality(cost, [*changes, *more]))

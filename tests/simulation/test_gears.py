@@ -11,7 +11,8 @@ import pytest
 from repeated import repetitions
 from simulation.worlds import Case, random_case, same_record, specs
 from weft import registry
-from weft.executors.reality import Reality
+from weft.checks.runs import check_run
+from weft.engine.driver import StuckError
 from weft.model import (
     Attempts,
     Freedom,
@@ -23,9 +24,9 @@ from weft.model import (
     Situation,
     Workflow,
 )
-from weft.model.check_run import check_run
-from weft.model.events import Event, EventKind
-from weft.wiring import StuckError, simulate
+from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from weft.simulation.reality import Reality
+from weft.simulation.simulate import simulate_run
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -66,19 +67,11 @@ def test_logs_and_heap_grow(spec: str) -> None:
     platform = Platform.build(processors, Link(1.0, 0.5))
     items = [Item(3.0, i, [i + 1, i + 2, i + 3]) for i in range(22)]
     workflow = Workflow.from_items("w", [f"t{i}" for i in range(25)], [4.0] * 25, items)
-    changes = []
+    changes = list[Event]()
     for k in range(1, 60):
-        changes += [
-            Event(EventKind.JOINED if k % 2 == 0 else EventKind.GONE, p, 3.0 * k) for p in (2, 3)
-        ]
-        changes += [
-            Event(EventKind.BANDWIDTH, link, 3.0 * k - 1, float(rng.uniform(0.2, 2)))
-            for link in (1, 2)
-        ]
-        changes += [
-            Event(EventKind.AVAILABILITY, p, 3.0 * k - 2, float(rng.uniform(0.2, 1)))
-            for p in range(4)
-        ]
+        changes += [(ProcessorJoined if k % 2 == 0 else ProcessorGone)(p, 3.0 * k) for p in (2, 3)]
+        changes += [LinkChanged(link, 3.0 * k - 1, float(rng.uniform(0.2, 2))) for link in (1, 2)]
+        changes += [SpeedChanged(p, 3.0 * k - 2, float(rng.uniform(0.2, 1))) for p in range(4)]
     work = np.full((25, 4), 4.0) * rng.uniform(0.5, 2, (25, 1))
     both_gears(Case(workflow, platform, Reality(work, changes)), spec)
 
@@ -87,12 +80,12 @@ def test_logs_and_heap_grow(spec: str) -> None:
 def test_all_gone_is_stuck_until_one_returns(spec: str) -> None:
     platform = Platform.build([Processor("a"), Processor("b")])
     workflow = Workflow.from_items("w", ["x", "y"], [2.0, 2.0], [Item(1.0, 0, [1])])
-    gone = [Event(EventKind.GONE, p, 1.0) for p in range(2)]
+    gone = [ProcessorGone(p, 1.0) for p in range(2)]
     work = np.full((2, 2), 2.0)
     for by_events in (False, True):
         with pytest.raises(StuckError, match="2 tasks"):
             Case(workflow, platform, Reality(work, gone)).run(spec, by_events)
-    back = [*gone, Event(EventKind.JOINED, 1, 7.0)]
+    back = [*gone, ProcessorJoined(1, 7.0)]
     case = Case(workflow, platform, Reality(work, back))
     both_gears(case, spec)
     assert case.run(spec).makespan == 11.0
@@ -139,7 +132,7 @@ def test_migration() -> None:
         for name in ("always", "slack"):
             policy, _ = registry.strategy(name)
             natively, by_events = (
-                simulate(
+                simulate_run(
                     case.workflow,
                     case.platform,
                     case.estimates,
@@ -168,7 +161,7 @@ def rewound_case() -> Case:
     items = [Item(20.0, 0, [2], "A"), Item(1.0, 0, [2], "B"), Item(1.0, 1, [2], "D")]
     columns = {f"p{k}": cost[:, k] for k in range(3)}
     workflow = Workflow.from_items("w", ["P", "Q", "X"], [np.nan] * 3, items, columns)
-    return Case(workflow, platform, Reality(cost, [Event(EventKind.GONE, 1, 5.0)]))
+    return Case(workflow, platform, Reality(cost, [ProcessorGone(1, 5.0)]))
 
 
 def test_a_copy_is_not_counted_twice() -> None:
@@ -182,7 +175,7 @@ def test_just_in_time_makes_room_for_what_was_lost() -> None:
     cost = np.array([[10.0, 1.0], [1.0, 1000.0]])
     columns = {f"p{k}": cost[:, k] for k in range(2)}
     workflow = Workflow.from_items("w", ["P", "X"], [np.nan] * 2, [Item(20.0, 0, [1])], columns)
-    case = Case(workflow, platform, Reality(cost, [Event(EventKind.GONE, 1, 5.0)]))
+    case = Case(workflow, platform, Reality(cost, [ProcessorGone(1, 5.0)]))
     both_gears(case, "fifo")
     assert case.run("fifo").makespan == 16.0
 
@@ -196,7 +189,7 @@ def test_first_come_first_served_after_a_join() -> None:
     workflow = Workflow.from_items("w", tasks, cost, items)
     order = [tasks[t] for t in workflow.order]
     assert order.index("late") < order.index("early")
-    changes = [Event(EventKind.JOINED, 1, 5.0)]
+    changes = [ProcessorJoined(1, 5.0)]
     case = Case(workflow, platform, Reality(np.array([[c, c] for c in cost]), changes))
     started = [tasks[t] for t in case.run("fifo").attempts.task]
     assert started.index("early") < started.index("late")
@@ -207,8 +200,8 @@ def test_a_processor_that_stands_still() -> None:
     platform = Platform.build([Processor("p0")])
     workflow = Workflow.from_items("w", ["x", "y"], [2.0, 2.0], [Item(1.0, 0, [1])])
     changes = [
-        Event(EventKind.AVAILABILITY, 0, 1.0, 0.0),
-        Event(EventKind.AVAILABILITY, 0, 5.0, 1.0),
+        SpeedChanged(0, 1.0, 0.0),
+        SpeedChanged(0, 5.0, 1.0),
     ]
     case = Case(workflow, platform, Reality(np.full((2, 1), 2.0), changes))
     for spec in specs(["heft"]):
@@ -221,9 +214,9 @@ def test_a_new_plan_while_the_only_processor_stands_still() -> None:
     platform = Platform.build([Processor("p0"), Processor("p1")])
     workflow = Workflow.from_items("w", ["x", "y"], [4.0, 4.0], [])
     changes = [
-        Event(EventKind.AVAILABILITY, 0, 1.0, 0.0),
-        Event(EventKind.GONE, 1, 2.0),
-        Event(EventKind.AVAILABILITY, 0, 5.0, 1.0),
+        SpeedChanged(0, 1.0, 0.0),
+        ProcessorGone(1, 2.0),
+        SpeedChanged(0, 5.0, 1.0),
     ]
     case = Case(workflow, platform, Reality(np.full((2, 2), 4.0), changes))
     both_gears(case, "static")
@@ -237,8 +230,8 @@ def test_slack_while_a_processor_stands_still() -> None:
     columns = {f"p{k}": cost[:, k] for k in range(2)}
     workflow = Workflow.from_items("w", list("xyz"), [np.nan] * 3, [Item(0.0, 1, [2])], columns)
     changes = [
-        Event(EventKind.AVAILABILITY, 0, 1.0, 0.0),
-        Event(EventKind.AVAILABILITY, 0, 20.0, 1.0),
+        SpeedChanged(0, 1.0, 0.0),
+        SpeedChanged(0, 20.0, 1.0),
     ]
     work = cost * np.array([[1.0], [2.0], [1.0]])
     case = Case(workflow, platform, Reality(work, changes))
@@ -269,8 +262,8 @@ def test_a_change_of_speed_at_the_very_end_of_a_task() -> None:
         start = float(a)  # y follows x
         end = start + 0.3 + (b - 0.3) / rate
         changes = [
-            Event(EventKind.AVAILABILITY, 0, start + 0.3, rate),
-            Event(EventKind.AVAILABILITY, 0, end, 0.001),
-            Event(EventKind.AVAILABILITY, 0, np.nextafter(end, 0), 0.5),
+            SpeedChanged(0, start + 0.3, rate),
+            SpeedChanged(0, end, 0.001),
+            SpeedChanged(0, np.nextafter(end, 0), 0.5),
         ]
         both_gears(Case(workflow, platform, Reality(np.array([[a], [b]]), changes)), "static")

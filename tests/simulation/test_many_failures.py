@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from weft import registry
-from weft.executors.reality import draw
-from weft.executors.scenario import Scenario
-from weft.executors.scenarios import with_scenario
+from weft.checks.runs import check_run
 from weft.formats import load
 from weft.model import Estimates, Link, Platform, Processor, Run, Situation, Workflow
-from weft.model.check_run import check_run
-from weft.model.events import EventKind
-from weft.wiring import simulate
+from weft.model.events import ProcessorGone
+from weft.simulation.reality import draw
+from weft.simulation.scenario import Scenario
+from weft.simulation.scenarios import with_scenario
+from weft.simulation.simulate import simulate_run
 
 TRACES = sorted((Path(__file__).parents[3] / "shared" / "workflows").glob("*.json"))
 SCENARIOS = int(os.environ.get("WEFT_FAILURE_SCENARIOS", "8"))
@@ -33,7 +33,8 @@ pytestmark = pytest.mark.skipif(not TRACES, reason="there are no workflows in a 
 @cache
 def workflows() -> list[Workflow]:
     """Those of the shared folder that are not too large."""
-    return [workflow for workflow in map(load, TRACES) if workflow.n_tasks <= LARGEST]
+    loaded = (load(path, resources=False) for path in TRACES)
+    return [workflow for workflow in loaded if workflow.n_tasks <= LARGEST]
 
 
 def platform(rng: np.random.Generator, workflow: Workflow) -> Platform:
@@ -65,7 +66,7 @@ def failing(number: int) -> tuple[list[Run], int]:
     runs = []
     for spec in STRATEGIES:
         policy, planner = registry.strategy(spec)
-        run = simulate(workflow, machines, estimates, policy, planner, world)
+        run = simulate_run(workflow, machines, estimates, policy, planner, world)
         check_run(run, estimates)
         runs.append(run)
     return runs, deaths
@@ -78,7 +79,7 @@ def test_all_finish_and_are_valid(part: int) -> None:
         runs, deaths = failing(number)
         for run in runs:
             assert (run.final_attempts() >= 0).all()
-            died += sum(e.kind == EventKind.GONE for e in run.changes)
+            died += sum(isinstance(e, ProcessorGone) for e in run.changes)
             rewound += run.rewound
         assert deaths >= 1
     assert died

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import weft
-import weft.wiring
+import weft.simulation.simulate
 from repeated import repetitions
 from simulation.worlds import Case, random_case
 from twins.situations import random_instance
 from twins.static_run import follow
 from weft import registry
-from weft.executors.reality import Reality, draw
+from weft.checks.runs import check_run
 from weft.generators import generate_platform
 from weft.model import Estimates, Situation
-from weft.model.check_run import check_run
+from weft.simulation.reality import Reality, draw
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -72,12 +72,14 @@ def test_ideal_is_the_plan_with_true_durations(planner: str) -> None:
 @pytest.mark.skipif(not WORKFLOWS, reason="../shared is not here")
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_shared_workflows(path: Path) -> None:
-    workflow = weft.load(path)
+    workflow = weft.load(path, resources=False)
     platform = generate_platform(4, heterogeneity=0.5, seed=1)
     estimates = Estimates.declared(workflow, platform)
     for planner in PLANNERS:
         policy, made_by = registry.strategy(f"static[planner={planner}]")
         reality = draw(workflow, platform, estimates)
-        run = weft.wiring.simulate(workflow, platform, estimates, policy, made_by, reality)
+        run = weft.simulation.simulate.simulate_run(
+            workflow, platform, estimates, policy, made_by, reality
+        )
         check_run(run, estimates)
         assert run.makespan == run.plans[0].makespan

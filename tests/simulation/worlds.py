@@ -9,21 +9,13 @@ import numpy as np
 
 from twins.situations import random_instance
 from weft import registry
+from weft.checks.runs import check_run
+from weft.checks.schedules import check_schedule
 from weft.contracts import Order, Planner
-from weft.executors.reality import Reality, platform_changes
-from weft.model import (
-    Estimates,
-    Freedom,
-    Platform,
-    Run,
-    Schedule,
-    Situation,
-    Workflow,
-    check_schedule,
-)
-from weft.model.check_run import check_run
-from weft.model.events import Event, EventKind
-from weft.wiring import simulate
+from weft.model import Estimates, Freedom, Platform, Run, Schedule, Situation, Workflow
+from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from weft.simulation.reality import Reality, platform_changes
+from weft.simulation.simulate import simulate_run
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ class Case:
         policy, planner = registry.strategy(spec)
         # natively the kernels plan themselves; those plans are checked event by event
         checked = Checked(planner) if by_events and planner is not None else planner
-        run = simulate(
+        run = simulate_run(
             self.workflow,
             self.platform,
             self.estimates,
@@ -126,7 +118,7 @@ def random_changes(
         drawn = rng.choice(moments, n) if exact else rng.uniform(0, horizon, n)
         return sorted({float(t) for t in drawn if low < t < high})
 
-    changes = platform_changes(platform)
+    changes: list[Event] = [*platform_changes(platform)]
     for p in range(1, platform.n_processors):
         if losses and rng.random() < 0.5:
             low, high = float(platform.joins[p]), float(platform.leaves[p])
@@ -134,10 +126,10 @@ def random_changes(
             if np.isfinite(high):  # back before it leaves
                 turns = turns[: len(turns) // 2 * 2]
             for k, time in enumerate(turns):
-                changes.append(Event(EventKind.JOINED if k % 2 else EventKind.GONE, p, time))
+                changes.append((ProcessorJoined if k % 2 else ProcessorGone)(p, time))
     for kind, many, most in (
-        (EventKind.AVAILABILITY, platform.n_processors, 1.0),
-        (EventKind.BANDWIDTH, platform.n_hosts**2, 2.0),
+        (SpeedChanged, platform.n_processors, 1.0),
+        (LinkChanged, platform.n_hosts**2, 2.0),
     ):
         for which in range(many):
             if rng.random() < 0.3:
@@ -145,8 +137,8 @@ def random_changes(
                 for time in at:
                     low = 0.0 if stops and rng.random() < 0.3 else 0.25
                     value = rng.choice([low, 0.5, most]) if exact else rng.uniform(low, most)
-                    changes.append(Event(kind, which, time, float(value)))
-                changes.append(Event(kind, which, horizon, float(most)))
+                    changes.append(kind.of(which, time, float(value)))
+                changes.append(kind.of(which, horizon, float(most)))
     return changes
 
 

@@ -5,7 +5,6 @@ from functools import partial
 
 from weft.model import Situation
 
-from .board import Board, Placement
 from .budget import gain, loss
 from .cpop import cpop
 from .dls import dls
@@ -15,6 +14,7 @@ from .hbmct import hbmct
 from .heft import heft
 from .lmt import lmt
 from .minmin import max_min, min_min
+from .partial_schedule import PartialSchedule, Placement
 from .peft import peft
 from .ranks import rank_d, rank_u
 
@@ -43,7 +43,7 @@ SEARCHES = {"best-affordable", "cheapest-in-time"}
 __all__ = [
     "SEARCHES",
     "TWINS",
-    "Board",
+    "PartialSchedule",
     "Placement",
     "cpop",
     "dls",

@@ -12,8 +12,8 @@ from math import inf
 
 from weft.model import Situation
 
-from .board import Board, Placement
 from .heft import heft
+from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, rank_u
 
 Start = Callable[[Situation], dict[int, Placement]]
@@ -44,10 +44,10 @@ class Shop:
     """What tasks take and cost on every machine, and how a schedule is rebuilt."""
 
     def __init__(self, situation: Situation) -> None:
-        self.situation, board = situation, Board(situation)
-        self.time, self.machines = board.cost, board.usable
+        self.situation, partial = situation, PartialSchedule(situation)
+        self.time, self.machines = partial.cost, partial.usable
         self.price: list[float] = situation.platform.price.tolist()
-        self.order = by_rank(board, rank_u(situation))
+        self.order = by_rank(partial, rank_u(situation))
         self.pairs = [(task, p) for task in sorted(self.order) for p in self.machines]
 
     def charge(self, task: int, p: int) -> float:
@@ -60,11 +60,11 @@ class Shop:
 
     def build(self, where: Where) -> Plan:
         """The tasks in HEFT's order, each on its machine."""
-        board = Board(self.situation)
+        partial = PartialSchedule(self.situation)
         for task in self.order:
-            fits = board.finish(task, where[task], insertion=True) < inf
-            board.place_earliest(task, [where[task]] if fits else self.machines, insertion=True)
-        return board.placed
+            fits = partial.finish(task, where[task], insertion=True) < inf
+            partial.place_earliest(task, [where[task]] if fits else self.machines, insertion=True)
+        return partial.placed
 
     def cheapest_machines(self) -> Where:
         """Every task's cheapest machine; of equals the fastest, then the first."""

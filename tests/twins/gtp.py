@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from math import inf
 
+from weft.ends import STANDS_STILL
 from weft.errors import PlanningError
-from weft.model import STANDS_STILL, Freedom, Reuse, Situation
+from weft.model import Freedom, Reuse, Situation
 
-from .board import Board, Placement
+from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, mean_comm, mean_cost
 
 
 def gtp(situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> dict[int, Placement]:
     """By falling rank, each task where it finishes first; what runs may stay where it is."""
     moment = Moment(situation, freedom)
-    for task in by_rank(moment.board, moment.ranks()):
+    for task in by_rank(moment.partial, moment.ranks()):
         moment.place(task)
     return moment.placed
 
@@ -24,11 +25,11 @@ class Moment:
 
     def __init__(self, situation: Situation, freedom: Freedom) -> None:
         self.situation = situation
-        self.board = board = Board(situation)
+        self.partial = partial = PartialSchedule(situation)
         n, p = situation.platform.n_processors, range(situation.platform.n_processors)
         speed = [1.0] * n if situation.availability is None else situation.availability.tolist()
         speed = [max(rate, STANDS_STILL) for rate in speed]
-        self.cost = [[row[q] / speed[q] for q in p] for row in board.cost]
+        self.cost = [[row[q] / speed[q] for q in p] for row in partial.cost]
         self.placed: dict[int, Placement] = {}
         self.runs_on: dict[int, int] = {}  # tasks that may stay or move
         self.ends: dict[int, float] = {}  # by processor, when what it runs should end
@@ -39,19 +40,21 @@ class Moment:
         for task, q, start, finish, end in zip(*rows, ends, strict=True):
             if finish != finish:
                 self.ends[q] = end
-                if freedom == Freedom.RESTART and q in board.usable:
+                if freedom == Freedom.RESTART and q in partial.usable:
                     self.runs_on[task] = q
                     continue
             self.placed[task] = (q, start, end)
-        self.stays = {t: row for t, row in board.placed.items() if t in self.runs_on}
+        self.stays = {t: row for t, row in partial.placed.items() if t in self.runs_on}
 
     def ranks(self) -> dict[int, float]:
         """Equations 1 and 2, at full availability and bandwidth."""
-        board, rank = self.board, dict[int, float]()
+        partial, rank = self.partial, dict[int, float]()
         for task in reversed(self.situation.workflow.order.tolist()):
             if task not in self.placed:
-                below = [mean_comm(board, i) + rank[c] for i, c in board.uses[task] if c in rank]
-                rank[task] = mean_cost(board, task) + max(below, default=0.0)
+                below = [
+                    mean_comm(partial, i) + rank[c] for i, c in partial.uses[task] if c in rank
+                ]
+                rank[task] = mean_cost(partial, task) + max(below, default=0.0)
         return rank
 
     def transfer(self, item: int, source: int, target: int) -> float:
@@ -61,12 +64,12 @@ class Moment:
         factor = 1.0
         if self.situation.bandwidth is not None:
             factor = max(float(self.situation.bandwidth[source, target]), STANDS_STILL)
-        per_unit = self.board.time_per_unit[source][target] / factor
-        return self.board.startup[source][target] + self.board.size[item] * per_unit
+        per_unit = self.partial.time_per_unit[source][target] / factor
+        return self.partial.startup[source][target] + self.partial.size[item] * per_unit
 
     def sources(self, item: int, producer: int) -> list[tuple[int, float]]:
         """Where the item can be sent from, and from when on."""
-        s, host = self.situation, self.board.host
+        s, host = self.situation, self.partial.host
         p, _, made = self.placed[producer]
         lost = s.astray is not None and bool(s.astray[item])
         sources = [] if lost else [(host[p], max(made, s.now))]
@@ -77,9 +80,9 @@ class Moment:
 
     def arrival(self, item: int, producer: int, p: int) -> float:
         """Equations 8, 9, 12 and 13: where it is, or on its way to, it is not sent again."""
-        target = self.board.host[p]
-        if (item, target) in self.board.known:
-            return self.board.known[item, target]
+        target = self.partial.host[p]
+        if (item, target) in self.partial.known:
+            return self.partial.known[item, target]
         ways = self.sources(item, producer)
         return min([time + self.transfer(item, h, target) for h, time in ways], default=inf)
 
@@ -89,17 +92,19 @@ class Moment:
 
     def finish(self, task: int, p: int) -> tuple[float, float]:
         """Start and finish from scratch on a processor; never if it leaves before."""
-        inputs = [self.arrival(i, producer, p) for i, producer in self.board.inputs[task]]
+        inputs = [self.arrival(i, producer, p) for i, producer in self.partial.inputs[task]]
         start = max([self.free(p), *inputs])
         finish = start + self.cost[task][p]
-        return start, finish if finish <= self.board.leaves[p] else inf
+        return start, finish if finish <= self.partial.leaves[p] else inf
 
     def place(self, task: int) -> None:
         """Where it finishes first; the first of equals, but what runs rather stays."""
         here = self.runs_on.get(task, -1)
-        options = [(*self.finish(task, p)[::-1], p) for p in self.board.usable if p != here]
+        options = [(*self.finish(task, p)[::-1], p) for p in self.partial.usable if p != here]
         finish, start, best = min(options, key=lambda o: (o[0], o[2]), default=(inf, inf, -1))
-        if here >= 0 and (finish == inf or self.ends[here] <= min(finish, self.board.leaves[here])):
+        if here >= 0 and (
+            finish == inf or self.ends[here] <= min(finish, self.partial.leaves[here])
+        ):
             self.placed[task] = (here, self.stays[task][1], self.ends[here])
             return
         if finish == inf:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from weft.model import Situation
 
-from .board import Board, Placement
+from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, rank_u
 
 
 def heft(situation: Situation, insertion: bool = True) -> dict[int, Placement]:
     """By falling upward rank, each task where it finishes first."""
-    board = Board(situation)
-    for task in by_rank(board, rank_u(situation)):
-        board.place_earliest(task, board.usable, insertion)
-    return board.placed
+    partial = PartialSchedule(situation)
+    for task in by_rank(partial, rank_u(situation)):
+        partial.place_earliest(task, partial.usable, insertion)
+    return partial.placed

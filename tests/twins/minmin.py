@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.model import Situation
 
-from .board import Board, Placement
+from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, rank_u
 
 
@@ -19,14 +19,14 @@ def max_min(situation: Situation) -> dict[int, Placement]:
 
 
 def _by_completion(situation: Situation, sign: int) -> dict[int, Placement]:
-    board = Board(situation)
-    order = by_rank(board, rank_u(situation))
-    while ready := set(board.ready()):
+    partial = PartialSchedule(situation)
+    order = by_rank(partial, rank_u(situation))
+    while ready := set(partial.ready()):
         completion = {
-            task: min(board.finish(task, p, insertion=False) for p in board.usable)
+            task: min(partial.finish(task, p, insertion=False) for p in partial.usable)
             for task in order
             if task in ready
         }
         task = min(completion, key=lambda t: sign * completion[t])
-        board.place_earliest(task, board.usable, insertion=False)
-    return board.placed
+        partial.place_earliest(task, partial.usable, insertion=False)
+    return partial.placed

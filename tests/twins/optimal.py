@@ -6,8 +6,8 @@ from math import inf
 
 from weft.model import Situation
 
-from .board import Board, Placement
 from .heft import heft
+from .partial_schedule import PartialSchedule, Placement
 
 
 def optimal(situation: Situation) -> dict[int, Placement]:
@@ -35,55 +35,58 @@ class _Search:
     """
 
     def __init__(self, situation: Situation) -> None:
-        self.board = Board(situation)
+        self.partial = PartialSchedule(situation)
         self.best = heft(situation)
         self.bound = makespan(self.best)
         self.tail: dict[int, dict[int, float]] = {}  # task -> processor -> least time from start
-        for task in reversed(self.board.todo):
+        for task in reversed(self.partial.todo):
             self.tail[task] = {
-                p: self.board.cost[task][p] + self.after(task, p) for p in self.board.usable
+                p: self.partial.cost[task][p] + self.after(task, p) for p in self.partial.usable
             }
 
     def after(self, task: int, p: int) -> float:
         """The least time from the finish of the task on p to the end of all that follows."""
         ways = [
-            min(self.board.transfer_time(item, p, q) + self.tail[c][q] for q in self.board.usable)
-            for item, c in self.board.uses[task]
+            min(
+                self.partial.transfer_time(item, p, q) + self.tail[c][q]
+                for q in self.partial.usable
+            )
+            for item, c in self.partial.uses[task]
         ]
         return max(ways, default=0.0)
 
     def extend(self, last_start: float) -> None:
         """Try all ways to place the rest, where nothing starts before the last start."""
-        board = self.board
-        ready = board.ready()
+        partial = self.partial
+        ready = partial.ready()
         if not ready:
-            if makespan(board.placed) < self.bound:
-                self.best, self.bound = dict(board.placed), makespan(board.placed)
+            if makespan(partial.placed) < self.bound:
+                self.best, self.bound = dict(partial.placed), makespan(partial.placed)
             return
         if self.hopeless(last_start, ready):
             return
         tries = []
         for task in ready:
-            for p in board.usable:
-                start = board.start(task, p, insertion=False)
-                fits = start + board.cost[task][p] <= board.leaves[p]
+            for p in partial.usable:
+                start = partial.start(task, p, insertion=False)
+                fits = start + partial.cost[task][p] <= partial.leaves[p]
                 if fits and start >= last_start and start + self.tail[task][p] < self.bound:
                     tries.append((start, task, p))
         for start, task, p in sorted(tries):
-            board.place(task, p, insertion=False)
+            partial.place(task, p, insertion=False)
             self.extend(start)
-            del board.placed[task]
-            board.busy[p].pop()
+            del partial.placed[task]
+            partial.busy[p].pop()
 
     def hopeless(self, last_start: float, ready: list[int]) -> bool:
         """Whether some ready task, or the work that is left, must end too late anyway."""
-        board = self.board
-        free: dict[int, float] = {p: max(board.free(p), last_start) for p in board.usable}
+        partial = self.partial
+        free: dict[int, float] = {p: max(partial.free(p), last_start) for p in partial.usable}
         for task in ready:
-            starts = {p: max(free[p], board.data_ready(task, p)) for p in board.usable}
-            if min(starts[p] + self.tail[task][p] for p in board.usable) >= self.bound:
+            starts = {p: max(free[p], partial.data_ready(task, p)) for p in partial.usable}
+            if min(starts[p] + self.tail[task][p] for p in partial.usable) >= self.bound:
                 return True
-        left = [task for task in board.todo if task not in board.placed]
-        work: float = sum(min(board.cost[task][p] for p in board.usable) for task in left)
+        left = [task for task in partial.todo if task not in partial.placed]
+        work: float = sum(min(partial.cost[task][p] for p in partial.usable) for task in left)
         average: float = (sum(free.values()) + work) / len(free)
         return average >= self.bound

@@ -18,7 +18,7 @@ def spare(plan: Schedule, i: int, j: int, at: Situation | None = None) -> float 
     for item in items_between(plan, i, j, at):
         takes = float(pf.startup[a, b]) + float(wf.item_size[item] * per_unit(plan, a, b, at))
         found.append(float(plan.start[j]) - (float(plan.finish[i]) + takes))
-    if follows(plan, i) == j:
+    if j in follows(plan, i):
         found.append(float(plan.start[j] - plan.finish[i]))
     return min(found) if found else None
 
@@ -43,11 +43,18 @@ def per_unit(plan: Schedule, a: int, b: int, at: Situation | None) -> float:
     return float(known[a, b])
 
 
-def follows(plan: Schedule, i: int) -> int | None:
-    """The task after i on its processor."""
-    row = [t for t in plan.in_time.tolist() if plan.processor[t] == plan.processor[i]]
-    at = row.index(i) + 1
-    return row[at] if at < len(row) else None
+def follows(plan: Schedule, i: int) -> set[int]:
+    """The tasks after i on its processors."""
+    found = set()
+    for p in held(plan, i):
+        row = [t for t in plan.in_time.tolist() if p in held(plan, t)]
+        found.update(row[row.index(i) + 1 :][:1])
+    return found
+
+
+def held(plan: Schedule, i: int) -> list[int]:
+    """The processors of a task."""
+    return [int(plan.processor[i])] if plan.cores is None else plan.cores.of(i).tolist()
 
 
 def min_spare(plan: Schedule, i: int, at: Situation | None = None) -> float:

@@ -1,16 +1,39 @@
-"""From a schedule to its chart."""
+"""From a schedule to its chart, and from a run: the first plan above, what happened below."""
 
 from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray, row_of_each
-from weft.charts.chart import Bars, Chart, Inputs, Lane, Row, unit_for
-from weft.charts.colours import categories_of
-from weft.charts.critical import critical_steps
-from weft.charts.transfers import Arrivals, arrivals_of
-from weft.model import Platform, Schedule
-from weft.quantities import amount, duration
+from weft.charts.chart import (
+    LOST,
+    OUTSIDE,
+    PALETTE,
+    Bars,
+    Blocks,
+    Chart,
+    Gauge,
+    HeldLevel,
+    Inputs,
+    Lane,
+    Row,
+    categories_of,
+    unit_for,
+)
+from weft.charts.critical import Arrivals, Spans, arrivals_of, chain, critical_steps
+from weft.model import ENDS, Platform, Run, Schedule
+from weft.model.causes import USED
+from weft.model.events import TaskFailed, TaskFinished
+from weft.model.profiles import amounts_held, host_profiles, kinds_held
+from weft.model.resources import MEMORY, held, kinds_and_pools
+from weft.quantities import against, amount, duration, many
 
 
 def chart_of(schedule: Schedule) -> Chart:
@@ -28,6 +51,7 @@ def chart_of(schedule: Schedule) -> Chart:
         start=schedule.start,
         finish=schedule.finish,
         category=category,
+        blocks=_blocks(len(schedule.start), *held(schedule.processor, schedule.cores), row_of),
     )
     return Chart(
         title=f"{schedule.workflow.name or 'workflow'}, planned by {schedule.planner}",
@@ -41,24 +65,18 @@ def chart_of(schedule: Schedule) -> Chart:
         inputs=_inputs(schedule, arrivals),
         critical=tuple(step.task for step in steps),
         bound=tuple(step.bound.value for step in steps),
+        gauges=_gauges(order, schedule),
     )
 
 
-def _presence(schedule: Schedule) -> FloatArray:
-    """For how long each processor is there, until the makespan."""
-    platform, end = schedule.platform, schedule.makespan
-    there: FloatArray = np.minimum(platform.leaves, end) - np.minimum(platform.joins, end)
-    return there
-
-
 def _facts(schedule: Schedule) -> tuple[str, ...]:
-    n, p = schedule.workflow.n_tasks, schedule.platform.n_processors
-    tasks = f"{n:,} task{'s' if n != 1 else ''}"
+    tasks = many(schedule.workflow.n_tasks, "task")
+    processors = many(schedule.platform.n_processors, "processor")
     return (
         f"makespan {duration(schedule.makespan, 3)}",
         f"cost {amount(schedule.cost)}",
         f"mean utilisation {schedule.utilisation:.0%}",
-        f"{tasks} on {p:,} processor{'s' if p != 1 else ''}",
+        f"{tasks} on {processors}",
     )
 
 
@@ -68,16 +86,64 @@ def rows_in_order(platform: Platform) -> IntArray:
     return order
 
 
+def _blocks(n: int, bar: IntArray, processor: IntArray, row_of: IntArray) -> Blocks | None:
+    """The blocks of n bars, from each with every processor that it takes; None if it takes one."""
+    if len(bar) == n:
+        return None
+    order = np.lexsort((row_of[processor], bar))
+    bar, row = bar[order], row_of[processor][order]
+    opens = np.ones(len(bar), dtype=np.bool_)
+    opens[1:] = (bar[1:] != bar[:-1]) | (row[1:] != row[:-1] + 1)
+    bar, row, rows = bar[opens], row[opens], np.diff([*np.flatnonzero(opens), len(bar)])
+    order = np.lexsort((row, -rows, bar))
+    ptr = np.searchsorted(bar[order], np.arange(n + 1)).astype(np.int32)
+    return Blocks(ptr, row[order], rows[order].astype(np.int32))
+
+
+def _gauges(order: IntArray, *shown: Schedule | Run) -> tuple[Gauge, ...]:
+    """What hosts have of the kinds that tasks hold, and what is held of it: planned, and last."""
+    last = shown[-1]
+    platform, kinds = last.platform, [*dict.fromkeys(k for s in shown for k in kinds_held(s))]
+    levels = dict[tuple[int, str], list[HeldLevel]]()
+    for kind in kinds:
+        for each in shown:
+            for host, steps in enumerate(host_profiles(each, amounts_held(each, kind))):
+                words = ("held", f"{', '.join(kinds)} held")
+                words = words if each is last else ("planned", "planned to be held")
+                level = HeldLevel(*words, each is not last, steps.time, steps.held)
+                levels.setdefault((host, kind), []).append(level)
+    if MEMORY in kinds and isinstance(last, Run) and (used := _used(last)) is not None:
+        for host, steps in enumerate(host_profiles(last, used)):
+            level = HeldLevel("used at most", "used at most", False, steps.time, steps.held, True)
+            levels[host, MEMORY].append(level)
+    return tuple(
+        Gauge(platform.host_names[host], kind, size, kind == MEMORY, tuple(levels[host, kind]))
+        for host in dict.fromkeys(platform.host[order].tolist())
+        for kind in kinds
+        if 0 < (size := float(platform.host_amounts(kind)[host])) < math.inf
+    )
+
+
+def _used(run: Run) -> FloatArray | None:
+    """The most memory that each attempt used, as far as it was measured; None: of none it was."""
+    used = np.zeros(len(run.attempts.task))
+    for event in run.events or ():
+        if isinstance(event, TaskFinished | TaskFailed):
+            memory = ((event.detail or {}).get(USED) or {}).get(MEMORY)
+            used[event.attempt] = memory if isinstance(memory, int | float) else 0.0
+    return used if used.any() else None
+
+
 def _rows(schedule: Schedule, order: IntArray) -> tuple[Row, ...]:
     platform, end = schedule.platform, schedule.makespan
-    busy, there = schedule.busy, _presence(schedule)
+    shares = schedule.processor_time.utilisations
     return tuple(
         Row(
             name=platform.processor_names[p],
             host=platform.host_names[platform.host[p]],
             begin=min(float(platform.joins[p]), end),
             end=min(float(platform.leaves[p]), end),
-            utilisation=float(busy[p] / there[p]) if there[p] > 0 else 0.0,
+            busy=float(shares[p]),
         )
         for p in order.tolist()
     )
@@ -103,3 +169,207 @@ def _inputs(schedule: Schedule, arrivals: Arrivals) -> Inputs:
         size=workflow.item_size[items],
         shown=shown,
     )
+
+
+LANES = (Lane("planned", 0.0, 0.3, meant=True), Lane("actual", 0.35, 0.65))
+FINISHED = tuple(ENDS.index(end) for end in ("finished", "rewound"))
+
+
+def run_chart_of(run: Run) -> Chart:
+    """The chart of a run: each task as first planned, if it was; then the attempts."""
+    planned = run.plans[:1]
+    end = max(run.makespan, *(plan.makespan for plan in planned)) if planned else run.makespan
+    first = run.workflow.n_tasks * len(planned)  # the bar of the first attempt
+    order = rows_in_order(run.platform)
+    names, colours, category = _categories(run)
+    read = _reads(run)
+    steps = chain(_spans(run), _inner(read))
+    return Chart(
+        title=f"{run.workflow.name or 'workflow'}, run by {run.strategy}",
+        facts=_run_facts(run),
+        unit=unit_for(end),
+        end=end,
+        rows=_run_rows(run, order, end),
+        lanes=LANES if planned else (Lane(),),
+        categories=names,
+        colours=colours,
+        bars=_bars(run, order, category),
+        inputs=_run_inputs(run, read, first),
+        critical=tuple(first + step.task for step in steps),
+        bound=tuple(step.bound.value for step in steps),
+        moments=tuple(e.time for e in run.evaluations if e.taken),
+        gauges=_gauges(order, *planned, run),
+    )
+
+
+def _spans(run: Run) -> Spans:
+    """The attempts, for the critical path."""
+    log = run.attempts
+    return Spans(
+        log.processor,
+        log.start,
+        log.finish,
+        np.arange(len(log.task), dtype=np.int32),
+        run.platform.host[log.processor],
+        log.cores,
+        log.amount,
+        len(kinds_and_pools(run.workflow)[0]),
+    )
+
+
+def _bars(run: Run, order: IntArray, category: IntArray) -> Bars:
+    log, planned, names = run.attempts, run.plans[:1], run.workflow.task_names
+    row_of = np.empty(len(order), dtype=np.int32)
+    row_of[order] = np.arange(len(order), dtype=np.int32)
+    counts = [len(names)] * len(planned) + [len(log.task)]
+    parts = [*((0, *held(p.processor, p.cores)) for p in planned),
+             (len(names) * len(planned), *held(log.processor, log.cores))]  # fmt: skip
+    taken = np.concatenate([first + bar for first, bar, _ in parts])
+    return Bars(
+        name=names * len(planned) + tuple(names[task] for task in log.task.tolist()),
+        row=row_of[np.concatenate([*(plan.processor for plan in planned), log.processor])],
+        lane=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        start=np.concatenate([*(plan.start for plan in planned), log.start]),
+        finish=np.concatenate([*(plan.finish for plan in planned), log.finish]),
+        category=category,
+        blocks=_blocks(sum(counts), taken, np.concatenate([p for *_, p in parts]), row_of),
+    )
+
+
+def _categories(run: Run) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
+    """Names, colours, and each bar's; attempts that came to nothing have their own."""
+    log, n = run.attempts, run.workflow.n_tasks
+    weight = np.bincount(log.task, weights=log.finish - log.start, minlength=n)
+    names, of_task = categories_of(run.workflow, weight.astype(np.float64))
+    colours = PALETTE[: len(names)]
+    of_attempt = of_task[log.task]
+    ends = [end for end in LOST if np.any(log.end == ENDS.index(end))]
+    if ends and names == ("",):
+        names = ("finished",)
+    for end in ends:
+        of_attempt[log.end == ENDS.index(end)] = len(names)
+        names, colours = (*names, end), (*colours, LOST[end])
+    return names, colours, np.concatenate([*(of_task for _ in run.plans[:1]), of_attempt])
+
+
+def _run_facts(run: Run) -> tuple[str, ...]:
+    planned = ""
+    for plan in run.plans[:1]:
+        change = f", {against(run.makespan, plan.makespan)}" if plan.makespan > 0 else ""
+        planned = f" (planned {duration(plan.makespan, 3)}{change})"
+    lost = run.failed_attempts
+    facts = [
+        f"makespan {duration(run.makespan, 3)}{planned}",
+        f"cost {amount(run.cost)}",
+        f"new plans: {run.replans} of {run.considered} considered",
+        f"{run.workflow.n_tasks:,} tasks on {run.platform.n_processors:,} processors",
+    ]
+    facts += [f"failed attempts: {lost}"] if lost else []
+    facts += [f"computed again: {run.rewound}"] if run.rewound else []
+    return tuple(facts)
+
+
+def _run_rows(run: Run, order: IntArray, end: float) -> tuple[Row, ...]:
+    platform, present, shares = run.platform, run.presence(end), run.processor_time.utilisations
+    rows = []
+    for p in order.tolist():
+        there = present[p]
+        rows.append(
+            Row(
+                name=platform.processor_names[p],
+                host=platform.host_names[platform.host[p]],
+                begin=min(there[0][0], end) if there else end,
+                end=min(there[-1][1], end) if there else end,
+                busy=float(shares[p]),
+                away=tuple((a[1], b[0]) for a, b in pairwise(there)),
+            )
+        )
+    return tuple(rows)
+
+
+# One row per item that an attempt read: who made it (an attempt, or OUTSIDE), by which transfer it
+# came, and whether this is shown: it is the first to read what a transfer brought.
+_READ = np.dtype(
+    [("item", "i4"), ("source", "i4"), ("target", "i4"), ("sent", "f8"), ("arrival", "f8"),
+     ("shown", "?")]
+)  # fmt: skip
+
+
+def _inner(reads: Any) -> Arrivals:
+    """Those that an attempt made, for the critical path."""
+    made = reads[reads["source"] != OUTSIDE]
+    return Arrivals(*(made[name] for name in _READ.names or ()))
+
+
+def _run_inputs(run: Run, reads: Any, first: int) -> Inputs:
+    """As the chart holds them; the attempts' bars begin at `first`."""
+    names, item, source = run.workflow.item_names, reads["item"], reads["source"]
+    return Inputs(
+        item=tuple((names[i] or "") if names else "" for i in item.tolist()),
+        source=np.where(source == OUTSIDE, OUTSIDE, source + first).astype(np.int32),
+        target=reads["target"] + np.int32(first),
+        sent=reads["sent"],
+        arrival=reads["arrival"],
+        size=run.workflow.item_size[item],
+        shown=reads["shown"],
+    )
+
+
+def _reads(run: Run) -> Any:
+    """What every attempt read: the latest complete copy on its host when it started."""
+    wf, log, reads = run.workflow, run.attempts, list[tuple[int, int, int, float, float, bool]]()
+    host = run.platform.host[log.processor].tolist()
+    start, finish, tasks = log.start.tolist(), log.finish.tolist(), log.task.tolist()
+    makers, moves = _makers(run), _moves(run)
+    seen: set[tuple[int, int, float]] = set()
+    for k, task in enumerate(tasks):
+        for item in wf.in_item[wf.in_ptr[task] : wf.in_ptr[task + 1]].tolist():
+            producer = int(wf.item_producer[item])
+            if producer < 0:
+                reads.append((item, OUTSIDE, k, 0.0, 0.0, False))
+                continue
+            made = _latest(makers[producer], start[k])
+            if made is None:
+                continue
+            maker = int(made[1])
+            moved = _latest(moves[item, host[k]], start[k])
+            if moved is None or host[maker] == host[k]:
+                reads.append((item, maker, k, finish[maker], finish[maker], False))
+                continue
+            arrival, sent = moved
+            made = _latest(makers[producer], sent)  # what was moved, not what was made again later
+            maker = maker if made is None else int(made[1])
+            new = (item, host[k], arrival) not in seen
+            seen.add((item, host[k], arrival))
+            reads.append((item, maker, k, sent, arrival, new))
+    return np.array(reads, dtype=_READ)
+
+
+def _makers(run: Run) -> dict[int, list[tuple[float, int]]]:
+    """By task: when attempts at it finished, and which they were."""
+    log = run.attempts
+    result: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for k in np.flatnonzero(np.isin(log.end, FINISHED)).tolist():
+        result[int(log.task[k])].append((float(log.finish[k]), k))
+    for entries in result.values():
+        entries.sort()
+    return result
+
+
+def _moves(run: Run) -> dict[tuple[int, int], list[tuple[float, float]]]:
+    """By item and host: when it arrived there, and when it was sent."""
+    log = run.transfers
+    result: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+    for k in np.flatnonzero(np.isfinite(log.arrival)).tolist():
+        result[int(log.item[k]), int(log.target[k])].append(
+            (float(log.arrival[k]), float(log.sent[k]))
+        )
+    for entries in result.values():
+        entries.sort()
+    return result
+
+
+def _latest(entries: Sequence[tuple[float, float]], time: float) -> tuple[float, float] | None:
+    """The last of the entries, which are in order, that is not after the time."""
+    at = bisect_right(entries, (time, math.inf))
+    return entries[at - 1] if at else None

@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, IntArray
-from weft.charts.transfers import Arrivals, arrivals_of
 from weft.model import Schedule
+from weft.model.resources import Cores, held
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """One entry per (item, producer, consumer) of the workflow; outside inputs are left out."""
+
+    item: IntArray
+    producer: IntArray
+    consumer: IntArray
+    sent: FloatArray  # the producer's finish
+    arrival: FloatArray  # on the consumer's host; equals `sent` inside a host
+    moves: BoolArray  # between two hosts
+
+    def shown(self, schedule: Schedule) -> BoolArray:
+        """One entry per item and host it moves to: the consumer there that starts first."""
+        host = schedule.platform.host[schedule.processor[self.consumer]]
+        start = schedule.start[self.consumer]
+        order = np.lexsort((self.consumer, start, host, self.item, ~self.moves))
+        item, host = self.item[order], host[order]
+        first = np.ones(len(order), dtype=np.bool_)
+        first[1:] = (item[1:] != item[:-1]) | (host[1:] != host[:-1])
+        shown = np.zeros(len(order), dtype=np.bool_)
+        shown[order] = first
+        return shown & self.moves
+
+
+def arrivals_of(schedule: Schedule) -> Arrivals:
+    """The arrivals when every item leaves its producer's host as soon as it is made."""
+    platform = schedule.platform
+    items, producers, consumers = schedule.workflow.dependencies()
+    source = platform.host[schedule.processor[producers]]
+    target = platform.host[schedule.processor[consumers]]
+    arrival = schedule.arrivals(items, producers, consumers)
+    sent = schedule.finish[producers]
+    return Arrivals(items, producers, consumers, sent, arrival, source != target)
+
 
 TOLERANCE = 1e-9  # relative to the makespan, as in the check of schedules
 NOBODY = -1
@@ -20,7 +57,8 @@ class Bound(Enum):
 
     NOTHING = "nothing"  # the beginning of the chain: no task held it back
     DATA = "data"  # an input from the task before it in the chain, transfer included
-    PROCESSOR = "processor"  # the task before it in the chain, on the same processor
+    PROCESSOR = "processor"  # the task before it in the chain, on one of its processors
+    AMOUNTS = "amounts"  # memory, or something else, that the task before it in the chain held
 
 
 @dataclass(frozen=True)
@@ -34,12 +72,19 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Where and when tasks run, planned or in fact; `position` breaks ties in time."""
+    """Where and when tasks run, planned or in fact; `position` breaks ties in time.
+
+    The first `kinds` columns of what they hold are of their hosts, the others of all.
+    """
 
     processor: IntArray
     start: FloatArray
     finish: FloatArray
     position: IntArray
+    host: IntArray
+    cores: Cores | None = None
+    amount: FloatArray | None = None
+    kinds: int = 0
 
 
 def critical_path(schedule: Schedule) -> list[int]:
@@ -49,7 +94,17 @@ def critical_path(schedule: Schedule) -> list[int]:
 
 def critical_steps(schedule: Schedule, arrivals: Arrivals | None = None) -> list[Step]:
     """The critical path of a schedule, with what bound each start."""
-    spans = Spans(schedule.processor, schedule.start, schedule.finish, schedule.workflow.position)
+    needs = schedule.needs
+    spans = Spans(
+        schedule.processor,
+        schedule.start,
+        schedule.finish,
+        schedule.workflow.position,
+        schedule.platform.host[schedule.processor],
+        schedule.cores,
+        None if needs is None else needs.amount,
+        0 if needs is None else len(needs.kinds),
+    )
     return chain(spans, arrivals or arrivals_of(schedule))
 
 
@@ -71,10 +126,13 @@ def chain(spans: Spans, arrivals: Arrivals) -> list[Step]:
     begun = spans.start.copy()  # when the start was decided: before the transfers, if they waited
     np.minimum.at(begun, arrivals.consumer[late], arrivals.sent[late])
     sent_after = np.abs(spans.finish[arrivals.producer] - begun[arrivals.consumer]) <= slop
-    bounds = (
-        (Bound.DATA, *_by_data(arrivals, (binding & prompt) | sent_after, len(begun))),
-        (Bound.PROCESSOR, _by_processor(spans, begun, slop), None),
-        (Bound.DATA, *_by_data(arrivals, late, len(begun))),
+    data, items = _by_data(arrivals, (binding & prompt) | sent_after, len(begun))
+    later, later_items = _by_data(arrivals, late, len(begun))
+    bounds: tuple[tuple[Bound, Callable[[int], int], list[int] | None], ...] = (
+        (Bound.DATA, data.__getitem__, items),
+        (Bound.PROCESSOR, _by_processor(spans, begun, slop).__getitem__, None),
+        (Bound.AMOUNTS, _by_amounts(spans, begun, slop), None),
+        (Bound.DATA, later.__getitem__, later_items),
     )
     task = int(np.lexsort((spans.position, spans.start, spans.finish))[-1])
     steps: list[Step] = []
@@ -82,9 +140,9 @@ def chain(spans: Spans, arrivals: Arrivals) -> list[Step]:
     seen = {task}
     while task != NOBODY:
         step, before = Step(task, Bound.NOTHING), NOBODY
-        for bound, by, items in bounds:
-            if by[task] != NOBODY and by[task] not in seen:
-                step, before = Step(task, bound, items[task] if items else None), by[task]
+        for bound, by, read in bounds:
+            if (other := by(task)) != NOBODY and other not in seen:
+                step, before = Step(task, bound, read[task] if read else None), other
                 break
         steps.append(step)
         seen.add(before)
@@ -106,12 +164,35 @@ def _by_data(arrivals: Arrivals, which: BoolArray, n: int) -> tuple[list[int], l
 
 
 def _by_processor(spans: Spans, begun: FloatArray, slop: float) -> list[int]:
-    """Per task: the one before it on its processor, if it finished just when it was begun."""
+    """Per task: the one before it on a processor of its, if it finished just when it was begun."""
     s = spans
-    order = np.lexsort((s.position, s.finish, s.start, s.processor))
-    first, second = order[:-1], order[1:]
-    binds = s.processor[first] == s.processor[second]
+    task, processor = held(s.processor, s.cores)
+    order = np.lexsort((s.position[task], s.finish[task], s.start[task], processor))
+    task, processor = task[order], processor[order]
+    first, second = task[:-1], task[1:]
+    binds = processor[:-1] == processor[1:]
     binds &= np.abs(begun[second] - s.finish[first]) <= slop
     before = np.full(len(s.start), NOBODY, dtype=np.int32)
     before[second[binds]] = first[binds]
     return before.tolist()
+
+
+def _by_amounts(spans: Spans, begun: FloatArray, slop: float) -> Callable[[int], int]:
+    """Of a task: the first that held what it needs, and finished just when it was begun."""
+    if spans.amount is None:
+        return lambda task: NOBODY
+    order, holds = np.argsort(spans.finish, kind="stable"), spans.amount > 0
+    ends = spans.finish[order]
+
+    def found(task: int) -> int:
+        first = np.searchsorted(ends, begun[task] - slop, side="left")
+        last = np.searchsorted(ends, begun[task] + slop, side="right")
+        near = np.sort(order[first:last])
+        both = holds[near] & holds[task]
+        shared = both[:, spans.kinds :].any(axis=1)  # pools
+        here = spans.host[near] == spans.host[task]
+        shared |= here & both[:, : spans.kinds].any(axis=1)
+        others = near[shared & (near != task)]
+        return int(others[0]) if len(others) else NOBODY
+
+    return found

@@ -14,27 +14,60 @@ const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const pixels = () => (view.width - view.left - RIGHT) / (view.to - view.from);
 const xOf = (time) => view.left + (time - view.from) * pixels();
 const timeAt = (x) => view.from + (x - view.left) / pixels();
-const yOf = (row) => TOP + row * view.rowHeight - view.scroll;
-const rowAt = (y) => Math.floor((y - TOP + view.scroll) / view.rowHeight);
-const firstRow = () => Math.max(0, rowAt(TOP));
-const lastRow = () => Math.min(rowCount - 1, rowAt(view.height));
+// Heights and tops are in rows, from the top of all; a row that is past the last is at its end.
+const atHeight = (height) => TOP + height * view.rowHeight - view.scroll;
+const heightAt = (y) => (y - TOP + view.scroll) / view.rowHeight;
+const yOf = (row) => atHeight(row < rowCount ? places.row[row] : places.height);
+// The rows in view; those that share lanes are in view together.
+const firstRow = () => places.first[rowAbove(heightAt(TOP))];
+const lastRow = () => {
+  const row = rowAbove(heightAt(view.height));
+  return places.first[row] + places.count[row] - 1;
+};
+// Whether the lanes of a host lie one below the other, with all of its rows in each.
+const apart = blocks !== null && lanes.length > 1;
 const middleOf = (bar) => { const [, y, , height] = boxOf(bar); return y + height / 2; };
 const opensHost = (row) =>
   chart.grouped && (row === 0 || chart.rows[row - 1].host !== chart.rows[row].host);
 
-// A bar's box; one of no duration is still a pixel wide.
-function boxOf(bar) {
-  const lane = lanes[bars.lane[bar]];
-  const margin = view.rowHeight > 8 ? view.rowHeight * 0.09 : 0.3;
-  const inner = view.rowHeight - 2 * margin, x = xOf(bars.start[bar]);
-  const y = yOf(bars.row[bar]) + margin + inner * lane.top;
-  return [x, y, Math.max(1, xOf(bars.finish[bar]) - x), inner * lane.height];
+// The last row whose top is not below a height.
+function rowAbove(height) {
+  let low = 0, high = rowCount;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places.row[middle] <= height) low = middle + 1; else high = middle;
+  }
+  return Math.max(0, low - 1);
 }
 
+const marginOf = () => view.rowHeight > 8 ? view.rowHeight * 0.09 : 0.3;
+
+// A lane in a row: its top and its height. Rows may share lanes: those of a host, one by one.
+function slotOf(row, lane) {
+  const first = places.first[row], count = places.count[row];
+  const margin = marginOf();
+  const inner = count * view.rowHeight - 2 * margin;
+  const step = inner * lane.height / count, gap = count > 1 ? margin * lane.height : 0;
+  const y = yOf(first) + margin + inner * lane.top + (row - first) * step;
+  return [y + gap, step - 2 * gap];
+}
+
+// A block's box; one of no duration is still a pixel wide.
+function blockBox(bar, [row, rows]) {
+  const lane = lanes[bars.lane[bar]], x = xOf(bars.start[bar]);
+  const [y, height] = slotOf(row, lane);
+  const more = rows > 1 ? slotOf(row + rows - 1, lane)[0] - y : 0;
+  return [x, y, Math.max(1, xOf(bars.finish[bar]) - x), height + more];
+}
+
+// The boxes of a bar, the largest first; that one has the name, and lines go there.
+const boxesOf = (bar) => blocksOf(bar).map((block) => blockBox(bar, block));
+const boxOf = (bar) => blockBox(bar, largestBlock(bar));
+
 function readLook() {
-  const style = getComputedStyle(document.documentElement);
+  const style = getComputedStyle(root);
   for (const name of ["ink", "quiet", "line", "border", "idle", "transfer", "critical", "input",
-                      "output", "veil", "moment", "paper"]) {
+                      "output", "veil", "moment", "paper", "held", "meant"]) {
     look[name] = style.getPropertyValue(`--${name}`).trim();
   }
 }
@@ -68,7 +101,7 @@ function drawRows(pen) {
   const gap = view.rowHeight > 8 ? 1 : 0;
   for (let row = firstRow(); row <= lastRow(); row++) {
     const x = xOf(chart.rows[row].begin), width = xOf(chart.rows[row].end) - x;
-    pen.fillRect(x, yOf(row) + gap / 2, width, view.rowHeight - gap);
+    for (const [y, height] of stripsOf(row, gap)) pen.fillRect(x, y, width, height);
     drawAway(pen, row, gap);
   }
   pen.fillStyle = look.border;
@@ -77,16 +110,74 @@ function drawRows(pen) {
   }
 }
 
+// Where a row is: once, or once in each lane, if those of a host lie apart.
+function stripsOf(row, gap) {
+  if (!apart) return [[yOf(row) + gap / 2, view.rowHeight - gap]];
+  return lanes.map((lane) => {
+    const [y, height] = slotOf(row, lane);
+    const more = lane.meant ? marginOf() * lane.height : 0;  // gaps would show through
+    return [y - more, height + 2 * more];
+  });
+}
+
 // While a processor was gone, its row is empty paper with a line through it.
 function drawAway(pen, row, gap) {
   for (const [begin, end] of chart.rows[row].away) {
-    const x = xOf(begin), width = xOf(end) - x, y = yOf(row);
-    pen.fillStyle = look.paper;
-    pen.fillRect(x, y + gap / 2, width, view.rowHeight - gap);
-    pen.fillStyle = look.border;
-    pen.fillRect(x, y + view.rowHeight / 2, width, 1);
+    const x = xOf(begin), width = xOf(end) - x;
+    for (const [y, height] of stripsOf(row, gap)) {
+      pen.fillStyle = look.paper;
+      pen.fillRect(x, y, width, height);
+      pen.fillStyle = look.border;
+      pen.fillRect(x, y + height / 2, width, 1);
+    }
   }
   pen.fillStyle = look.idle;
+}
+
+// The top of a gauge and its height, in pixels.
+function gaugeBox(number) {
+  const height = places.gauge_height[number] * view.rowHeight;
+  return [atHeight(places.gauge[number]) + 0.08 * height, 0.86 * height];
+}
+
+// What is held of what hosts have: filled; what was meant and what was used are lines.
+function drawGauges(pen) {
+  gauges.forEach((gauge, number) => {
+    const [top, height] = gaugeBox(number);
+    if (top > view.height || top + height < TOP) return;
+    pen.fillStyle = look.idle;
+    pen.globalAlpha = 0.6;
+    pen.fillRect(xOf(0), top, xOf(span) - xOf(0), height);
+    pen.globalAlpha = 1;
+    for (const level of gauge.levels) drawLevel(pen, gauge, level, top, height);
+    pen.fillStyle = look.border;
+    pen.fillRect(xOf(0), top, xOf(span) - xOf(0), 1);
+  });
+}
+
+function drawLevel(pen, gauge, level, top, height) {
+  const yAt = (held) => top + height * (1 - held / gauge.size);
+  const filled = !level.meant && !level.line;
+  pen.beginPath();
+  pen.moveTo(xOf(0), yAt(0));
+  let held = 0;
+  level.time.forEach((time, i) => {
+    pen.lineTo(xOf(time), yAt(held));
+    held = level.held[i];
+    pen.lineTo(xOf(time), yAt(held));
+  });
+  pen.lineTo(xOf(span), yAt(held));
+  if (filled) {
+    pen.lineTo(xOf(span), yAt(0));
+    pen.fillStyle = look.held;
+    pen.fill();
+    return;
+  }
+  pen.strokeStyle = level.meant ? look.meant : look.output;
+  pen.lineWidth = 1.2;
+  pen.setLineDash(level.meant ? [4, 3] : []);
+  pen.stroke();
+  pen.setLineDash([]);
 }
 
 // A thin line through all rows whenever a new plan was taken.
@@ -110,21 +201,24 @@ function drawMoments(pen) {
 
 // Bars from left to right in each lane; those that would fall on the same pixel are skipped.
 function drawBars(pen) {
-  const first = firstRow() * lanes.length, last = (lastRow() + 1) * lanes.length;
+  const top = firstRow(), first = top * lanes.length, last = (lastRow() + 1) * lanes.length;
   const names = [];
   for (let key = first; key < last; key++) {
     const list = inLane(key);
+    const row = Math.floor(key / lanes.length);
     pen.globalAlpha = lanes[key % lanes.length].meant ? PALE : 1;
     let drawnTo = -Infinity;
     for (let i = firstAfter(list, view.from); i < list.length; i++) {
       const bar = list[i];
       if (bars.start[bar] > view.to) break;
-      const [x, y, width, height] = boxOf(bar);
+      const all = blocksOf(bar), block = all.find(([at, rows]) => row >= at && row < at + rows);
+      if (row !== Math.max(block[0], top)) continue;  // it is drawn with the first of its rows
+      const [x, y, width, height] = blockBox(bar, block);
       if (x + width < drawnTo + 0.5) continue;
       drawnTo = x + width;
       pen.fillStyle = chart.palette[bars.category[bar]];
       pen.fillRect(x, y, width > 3 ? width - 0.7 : width, height);
-      if (height >= 10 && width > 14) names.push([bar, x, y, width, height]);
+      if (height >= 10 && width > 14 && block === all[0]) names.push([bar, x, y, width, height]);
     }
   }
   pen.globalAlpha = 1;
@@ -192,7 +286,8 @@ function drawCritical(pen) {
       pen.moveTo(xOf(bars.finish[before]), middleOf(before));
       pen.lineTo(xOf(bars.start[bar]), middleOf(bar));
     }
-    if (bars.finish[bar] >= view.from && bars.start[bar] <= view.to) pen.rect(...boxOf(bar));
+    if (bars.finish[bar] < view.from || bars.start[bar] > view.to) return;
+    for (const box of boxesOf(bar)) pen.rect(...box);
   });
   pen.stroke();
 }
@@ -225,10 +320,12 @@ function drawGutter(pen) {
   pen.clearRect(0, TOP, view.left, view.height);
   pen.font = FONT;
   pen.textBaseline = "middle";
-  const every = Math.max(1, Math.ceil(12 / view.rowHeight));
+  const step = apart ? view.rowHeight * lanes.at(-1).height : view.rowHeight;
+  const every = Math.max(1, Math.ceil(12 / step));
   const hosts = chart.grouped ? view.left * 0.45 : 0;
   for (let row = firstRow(); row <= lastRow(); row++) {
-    const { name, host } = chart.rows[row], y = yOf(row) + view.rowHeight / 2;
+    const { name, host } = chart.rows[row], [top, height] = stripsOf(row, 0).at(-1);
+    const y = top + height / 2;
     if (row % every === 0 && y > TOP) {
       pen.textAlign = "right";
       pen.fillStyle = look.ink;
@@ -237,6 +334,12 @@ function drawGutter(pen) {
     }
     if (row === firstRow() || opensHost(row)) drawHost(pen, row, host, hosts - 8);
   }
+  pen.textAlign = "right";
+  pen.fillStyle = look.quiet;
+  gauges.forEach((gauge, number) => {
+    const [top, height] = gaugeBox(number), y = top + height / 2;
+    if (y > TOP) pen.fillText(fitted(pen, gauge.label, view.left - hosts - 12), view.left - 8, y);
+  });
 }
 
 function drawHost(pen, row, host, room) {
@@ -260,6 +363,7 @@ function drawBase() {
   pen.save();
   clipToPlot(pen);
   drawRows(pen);
+  drawGauges(pen);
   pen.restore();
   drawAxis(pen);
   pen.save();

@@ -5,15 +5,14 @@ const chosen = { hover: -1, selected: -1, found: [], at: -1 };
 const tip = document.getElementById("tip");
 
 function outline(pen, bar, colour, width) {
-  const [x, y, w, h] = boxOf(bar);
   pen.strokeStyle = colour;
   pen.lineWidth = width;
-  pen.strokeRect(x - 0.5, y - 0.5, w + 1, h + 1);
+  for (const [x, y, w, h] of boxesOf(bar)) pen.strokeRect(x - 0.5, y - 0.5, w + 1, h + 1);
 }
 
 function refill(pen, bar) {
   pen.fillStyle = chart.palette[bars.category[bar]];
-  pen.fillRect(...boxOf(bar));
+  for (const box of boxesOf(bar)) pen.fillRect(...box);
 }
 
 // Lines to or from the selected task, with the tasks at their other ends.
@@ -62,12 +61,14 @@ function drawMarks() {
 // The bar at a point, or the nearest within two pixels, so that narrow ones can be met.
 function barAt(x, y) {
   if (x < view.left || y < TOP) return -1;
-  const row = rowAt(y);
-  if (row < 0 || row >= rowCount) return -1;
-  const share = (y - yOf(row)) / view.rowHeight;
+  const above = rowAbove(heightAt(y)), count = places.count[above];
+  const share = (heightAt(y) - places.row[places.first[above]]) / count;
+  if (share < 0 || share > 1) return -1;
   let best = -1, distance = 2.5;
   lanes.forEach((lane, number) => {
     if (share < lane.top || share > lane.top + lane.height) return;
+    const within = Math.floor((share - lane.top) / lane.height * count);
+    const row = places.first[above] + Math.min(count - 1, within);
     const list = inLane(row * lanes.length + number);
     for (let i = firstAfter(list, timeAt(x - 3)); i < list.length; i++) {
       const [left, , width] = boxOf(list[i]);
@@ -87,13 +88,22 @@ function element(kind, text) {
   return made;
 }
 
+// The gauge at a point.
+function gaugeAt(x, y) {
+  return x < view.left || y < TOP ? -1 : gauges.findIndex((_, number) => {
+    const [top, height] = gaugeBox(number);
+    return y >= top && y <= top + height;
+  });
+}
+
 function showTip(bar, x, y) {
-  if (bar < 0) { tip.hidden = true; return; }
+  const gauge = bar < 0 && y !== undefined ? gaugeAt(x, y) : -1;
+  if (bar < 0 && gauge < 0) { tip.hidden = true; return; }
+  const facts = bar < 0 ? describeGauge(gauges[gauge], timeAt(x)) : describe(bar, 6);
+  const title = bar < 0 ? `${gauges[gauge].kind} of ${gauges[gauge].host}` : bars.name[bar];
   const list = document.createElement("dl");
-  for (const [word, fact] of describe(bar, 6)) {
-    list.append(element("dt", word), element("dd", fact));
-  }
-  tip.replaceChildren(element("b", bars.name[bar]), list);
+  for (const [word, fact] of facts) list.append(element("dt", word), element("dd", fact));
+  tip.replaceChildren(element("b", title), list);
   tip.hidden = false;
   const { offsetWidth: width, offsetHeight: height } = tip;
   const right = x + 14 + width < view.width, below = y + 14 + height < view.height;

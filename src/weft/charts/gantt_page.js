@@ -16,14 +16,14 @@ function redraw(whole = true) {
   waiting ||= requestAnimationFrame(draw);
 }
 
-const fitHeight = () => Math.min(MAX_ROW, Math.max(MIN_ROW, (view.height - TOP - 4) / rowCount));
+const fitHeight = () => Math.min(MAX_ROW, Math.max(MIN_ROW, (view.height - TOP - 4) / places.height));
 
 function keepInside() {
   const length = Math.min(span, Math.max(view.to - view.from, span / 1e6));
   view.from = Math.max(0, Math.min(view.from, span - length));
   view.to = view.from + length;
   view.rowHeight = Math.max(Math.min(fitHeight(), MAX_ROW), Math.min(MAX_ROW, view.rowHeight));
-  const hidden = rowCount * view.rowHeight - (view.height - TOP - 4);
+  const hidden = places.height * view.rowHeight - (view.height - TOP - 4);
   view.scroll = Math.max(0, Math.min(view.scroll, hidden));
 }
 
@@ -40,7 +40,8 @@ function resize() {
   basePen.font = FONT;
   const width = (text) => basePen.measureText(text.slice(0, 60)).width;
   const widest = (field) => chart.rows.reduce((most, row) => Math.max(most, width(row[field])), 0);
-  const names = Math.min(260, widest("name"));
+  const labels = gauges.reduce((most, gauge) => Math.max(most, width(gauge.label)), 0);
+  const names = Math.min(260, Math.max(widest("name"), labels));
   const hosts = chart.grouped ? Math.min(200, widest("host")) : 0;
   const needed = chart.grouped ? Math.max((hosts + 20) / 0.45, (names + 14) / 0.55) : names + 20;
   view.left = Math.min(view.width * 0.4, Math.max(needed, 80));
@@ -98,7 +99,7 @@ function goTo(bar) {
     view.to = view.from + kept;
   }
   if (view.rowHeight < 14) view.rowHeight = 14;
-  const y = yOf(bars.row[bar]);
+  const y = boxOf(bar)[1];
   if (y < TOP || y + view.rowHeight > view.height) {
     view.scroll += y - (view.height + TOP) / 2;
   }
@@ -137,7 +138,9 @@ search.addEventListener("keydown", (event) => {
   goTo(chosen.found[chosen.at]);
 });
 
+// Within a longer page the wheel moves the page, until the chart was clicked.
 marks.addEventListener("wheel", (event) => {
+  if (!alone && !event.ctrlKey && document.activeElement !== marks) return;
   event.preventDefault();
   const lines = event.deltaMode === 1 ? 16 : 1;
   const dx = event.deltaX * lines, dy = event.deltaY * lines;
@@ -192,7 +195,7 @@ const keys = {
   n: () => stepCritical(1), p: () => stepCritical(-1),
   Escape: () => { select(-1); showTip(-1); }, "/": () => search.focus(),
 };
-document.addEventListener("keydown", (event) => {
+root.addEventListener("keydown", (event) => {
   const typing = event.target instanceof HTMLInputElement && event.target.type === "search";
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const act = Object.hasOwn(keys, event.key) ? keys[event.key] : null;
@@ -213,7 +216,8 @@ document.getElementById("zoom-out").addEventListener("click", () => zoomTime(1 /
 document.getElementById("reset").addEventListener("click", reset);
 document.getElementById("title").textContent = chart.title;
 document.getElementById("facts").textContent = chart.facts.join(" \u00b7 ");
-document.title = chart.title;
+if (alone) document.title = chart.title;
+else document.getElementById("keys").prepend("Click it first. ");
 marks.setAttribute("aria-label", `Gantt chart: ${chart.title}; ${chart.facts.join("; ")}`);
 
 function explain(name, background, opacity = 1) {
@@ -231,6 +235,12 @@ for (const lane of lanes) if (lane.meant) explain(lane.name, chart.palette[0], P
 if (chart.moments.length > 0) {
   const line = "transparent 40%, var(--moment) 40% 60%, transparent 60%";
   explain("new plan", `linear-gradient(90deg, ${line})`);
+}
+const levels = new Map(gauges.flatMap((gauge) => gauge.levels).map((each) => [each.legend, each]));
+for (const [name, level] of levels) {
+  const colour = `var(--${level.meant ? "meant" : level.line ? "output" : "held"})`;
+  const line = `linear-gradient(transparent 40%, ${colour} 40% 60%, transparent 60%)`;
+  explain(name, level.meant || level.line ? line : colour);
 }
 const theme = matchMedia("(prefers-color-scheme: dark)");
 theme.addEventListener("change", () => { readLook(); redraw(); });

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from weft.cli.wording import clean, command, near
+from weft.cli.shared.options import RunDirectory
+from weft.cli.shared.terminal import INTERRUPTED, command
+from weft.files import clean, near
 
 if TYPE_CHECKING:
-    from weft.cli.display import Screen
-    from weft.journal.places import RunHome
-    from weft.journal.summary import Summary
-    from weft.live import Session
+    from weft.runs import Session
+    from weft.runs.home import RunHome
+    from weft.runs.summary import Summary
 
 TICK = 0.25  # seconds between two looks
 SHARE = 10.0  # a look at the whole journal takes at most so small a share of the time
 LINES = 20  # of what was told before
-INTERRUPTED = 130
 ENDED = ("finished", "failed", "stopped")
 DIED = 2
 
@@ -34,19 +34,17 @@ def attach(
             show_default="the last that is under way, else the last",
         ),
     ] = None,
-    directory: Annotated[
-        Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
-    ] = Path(),
+    directory: RunDirectory = Path(),
 ) -> None:
-    """Show a run that goes on elsewhere, until it ends.
+    """Show a run that another process drives, until it ends.
 
     It shows what `weft run` shows, and changes nothing: Ctrl-C ends the look, not the run. The exit
     code is the run's; 130 if you stopped looking, 2 if the process that drove the run has died.
 
     Example: `weft run pipeline.yaml --detach; weft attach`
     """
-    from weft.journal.lock import driver, is_driven
-    from weft.journal.summary import summarise
+    from weft.runs.lock import driver, is_driven
+    from weft.runs.summary import summarise
 
     home = _meant(directory, run)
     if not is_driven(home):
@@ -57,14 +55,14 @@ def attach(
         found = driver(home)
         stop = f"; `kill {found[0]}` stops it" if found else ""
         again = command("attach", home.id, directory)
-        print(f"run {home.id} goes on: `{again}` looks again{stop}")
+        print(f"run {home.id} is still running: `{again}` shows it again{stop}")
         raise typer.Exit(INTERRUPTED) from None
     raise typer.Exit(_tell_end(summarise(home), home, directory))
 
 
 def _meant(directory: Path, wanted: str | None) -> RunHome:
-    from weft.journal.lock import is_driven
-    from weft.journal.places import LAST, RunHome, runs
+    from weft.runs.home import LAST, RunHome, runs
+    from weft.runs.lock import is_driven
 
     if wanted is not None:
         return RunHome.find(directory, wanted)
@@ -74,13 +72,15 @@ def _meant(directory: Path, wanted: str | None) -> RunHome:
 
 def _follow(home: RunHome) -> None:
     """Show the run until nobody drives it."""
-    from weft.journal.lock import is_driven
+    from weft.cli.shared.screens import Screen, live_or
+    from weft.runs.lock import is_driven
 
-    log, screen, next_look = _Tail(home.log), _screen(), 0.0
+    # elsewhere than on a terminal: the lines of the run's log, and nothing else
+    log, screen, next_look = _Tail(home.log), live_or(Screen(sys.stdout), sys.stdout), 0.0
     try:
         while True:
             going_on = is_driven(home)  # before the look: its last words come before its end
-            for line in log.news():
+            for line in log.take_news():
                 screen.say(clean(line))
             if not going_on:
                 return
@@ -93,42 +93,13 @@ def _follow(home: RunHome) -> None:
         screen.close()
 
 
-def _screen() -> Screen:
-    """A live picture on a terminal, the run's lines elsewhere."""
-    from rich.console import Console
-
-    from weft.cli.display_live import LiveScreen
-
-    console = Console(highlight=False)
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveScreen(console)
-    return _Lines()
-
-
-class _Lines:
-    """The lines of the run's log, and nothing else."""
-
-    def begin(self, session: Session) -> None:
-        """There is nothing to be made ready."""
-
-    def say(self, message: str, style: str = "") -> None:
-        """One line, at once."""
-        print(message, flush=True)
-
-    def update(self, session: Session, finished: object) -> None:
-        """What is to be told is in the log."""
-
-    def close(self) -> None:
-        """There is nothing to be left in order."""
-
-
 class _Tail:
     """The lines of a file that grows: the last few that are there, then all that come."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._at = path, 0
 
-    def news(self) -> list[str]:
+    def take_news(self) -> list[str]:
         """Lines that have come since the last look, if they are whole."""
         try:
             with self._path.open("rb") as file:
@@ -148,9 +119,9 @@ class _Tail:
 def _session(home: RunHome) -> Session | None:
     """The run as its journal tells it, as far as a picture needs it; None if it cannot be told."""
     from weft.errors import WeftError
-    from weft.journal.log import read
-    from weft.live.prices import costs_money
-    from weft.live.replay import replay
+    from weft.runs.journal import read
+    from weft.runs.money import costs_money
+    from weft.runs.replay import replay, reused_attempts
 
     try:
         written = home.journal.stat().st_mtime
@@ -158,7 +129,7 @@ def _session(home: RunHome) -> Session | None:
         replayed = replay(contents, home.data)
     except (OSError, WeftError):
         return None
-    coordinator = replayed.progress.coordinator
+    coordinator = replayed.driver.coordinator
     last = replayed.until
     coordinator.pass_time(last)
     money = coordinator.money() if costs_money(coordinator.platform) else None
@@ -167,9 +138,10 @@ def _session(home: RunHome) -> Session | None:
         coordinator=coordinator,
         clock=lambda: last + max(0.0, time.time() - written),
         spending=SimpleNamespace(money=money),
+        reused=reused_attempts(replayed.driver.events or ()),
         reported={
             int(event.detail["attempt"]): float(event.detail["progress"])
-            for event in replayed.progress.events or ()
+            for event in replayed.driver.events or ()
             if event.detail is not None and "progress" in event.detail
         },
     )
@@ -179,10 +151,10 @@ def _session(home: RunHome) -> Session | None:
 def _tell_end(summary: Summary, home: RunHome, directory: Path) -> int:
     """How it ended, if that is not in its log; the exit code."""
     if summary.status in ENDED:
-        from weft.cli.ending import code_of
-        from weft.journal.log import read
-        from weft.live import Outcome
-        from weft.live.replay import replay
+        from weft.cli.shared.ending import code_of
+        from weft.runs import Outcome
+        from weft.runs.journal import read
+        from weft.runs.replay import replay
 
         if not home.log.exists():
             print(f"run {home.id} {summary.status}: {summary.done} of {summary.total} tasks done")
@@ -190,5 +162,5 @@ def _tell_end(summary: Summary, home: RunHome, directory: Path) -> int:
         run = replay(read(home.journal), home.data).run()
         return code_of(Outcome(home.id, home.path, summary.status, run))
     again = command("resume", home.id, directory)
-    print(f"the process that drove run {home.id} has died: `{again}` goes on", file=sys.stderr)
+    print(f"the process that drove run {home.id} has died: `{again}` resumes it", file=sys.stderr)
     return DIED

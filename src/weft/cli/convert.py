@@ -41,6 +41,8 @@ def convert(
     from weft.formats import load, save
 
     workflow = load(source, source_format)
+    for note in workflow.notes:
+        typer.echo(f"weft: {printable(source)}: {note}", err=True)
     save(workflow, target, to)
     typer.echo(
         f"wrote {printable(target)}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "

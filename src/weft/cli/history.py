@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.shared.options import json_option
+from weft.cli.shared.tables import table
 from weft.errors import InputError, unknown_name
-from weft.quantities import duration
+from weft.quantities import data_size, duration, many
 
 if TYPE_CHECKING:
-    from weft.history.summary import Row
+    from weft.history.memory import Suggestion
+    from weft.history.report import SummaryRow
 
 app = typer.Typer(
     help="What tasks took before: the performance history that estimates are made of.",
@@ -26,27 +29,31 @@ app = typer.Typer(
 @app.command()
 def show(
     category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: Annotated[bool, json_option("the rows")] = False,
 ) -> None:
     """What each category takes on each machine, and how sure that is.
 
     The median and the spread are those of the newest records; "by size" says that predictions
-    follow the size of the input.
+    follow the size of the input. Below it stands what tasks could ask for by the memory that they
+    had.
 
     Example: `weft history show --category align`
     """
-    rows = _rows()
+    rows, suggestions = _rows()
     if category is not None:
         known = {row.category for row in rows}
         if category not in known:
             raise InputError(unknown_name("category", category, known))
         rows = [row for row in rows if row.category == category]
+        suggestions = [said for said in suggestions if said.category == category]
     if as_json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     elif not rows:
         print(f"no history yet in {_path()}; `weft run` writes it")
     else:
         _show(rows)
+        for said in suggestions:
+            print(said.words)
 
 
 @app.command()
@@ -57,7 +64,7 @@ def export(
 
     Example: `weft history export history.csv`
     """
-    from weft.history.export import check_suffix
+    from weft.history.report import check_suffix
     from weft.history.repository import Repository
 
     check_suffix(file)
@@ -120,14 +127,15 @@ def _existing() -> Path:
     return where
 
 
-def _rows() -> list[Row]:
+def _rows() -> tuple[list[SummaryRow], list[Suggestion]]:
+    from weft.history.report import suggest, summarise
     from weft.history.repository import Repository
-    from weft.history.summary import summarise
 
     if not _path().exists():
-        return []
+        return [], []
     with Repository() as repository:
-        return summarise(repository.history(), repository.counts())
+        known = repository.history()
+        return summarise(known, repository.counts()), suggest(known, repository.asked())
 
 
 def _moment(text: str) -> float:
@@ -141,32 +149,26 @@ def _moment(text: str) -> float:
 
 
 def _told(tasks: int, transfers: int) -> str:
-    records = "record" if tasks == 1 else "records"
-    return f"{tasks:,} {records} of tasks, {transfers:,} of transfers"
+    return f"{many(tasks, 'record')} of tasks, {transfers:,} of transfers"
 
 
-def _show(rows: list[Row]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("category", "machine", box=None, header_style="dim")
-    for heading in ("n", "median", "spread"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("last seen", no_wrap=True)
-    table.add_column("by size")
-    above = None
+def _show(rows: list[SummaryRow]) -> None:
+    lines, above = [], None
     for row in rows:
-        table.add_row(
-            Text("" if row.category == above else row.category),
-            Text(row.machine),
-            f"{row.count:,}",
-            duration(row.median),
-            f"{row.spread:.0%}" if row.count > 1 else "-",
-            datetime.fromtimestamp(row.last).strftime("%Y-%m-%d %H:%M"),
-            "yes" if row.by_size else "",
+        lines.append(
+            [
+                "" if row.category == above else row.category,
+                row.machine,
+                f"{row.count:,}",
+                duration(row.median),
+                f"{row.spread:.0%}" if row.count > 1 else "-",
+                "-" if row.memory is None else f"{'<' * row.at_most}{data_size(row.memory)}",
+                "-" if row.cores is None else f"{row.cores:.2g}",
+                datetime.fromtimestamp(row.last).strftime("%Y-%m-%d %H:%M"),
+                "yes" if row.by_size else "",
+            ]
         )
         above = row.category
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
-    console.print(table)
+    header = ["category", "machine", "n", "median", "spread", "memory", "cores"]
+    header += ["<last seen", "<by size"]
+    table(header, lines, texts=2)

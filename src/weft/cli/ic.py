@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.quantities import amount
+from weft.cli.shared.options import json_option
+from weft.cli.shared.pictures import check_plot
+from weft.cli.shared.tables import say, table
+from weft.quantities import amount, many
 
 if TYPE_CHECKING:
-    from weft.experiments.eligibility import Curve
     from weft.ic import Analysis
+    from weft.ic.game import Curve
     from weft.model import Workflow
 
 MOST_NAMED = 12  # tasks of the order that are printed
@@ -20,7 +23,7 @@ MOST_NAMED = 12  # tasks of the order that are printed
 
 def ic(
     workflow: Annotated[Path, typer.Argument(metavar="WORKFLOW", help="The workflow's file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    as_json: Annotated[bool, json_option("all of it")] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the eligibility curves: .png or .svg.")
     ] = None,
@@ -39,15 +42,12 @@ def ic(
 
     Example: `weft ic my.yaml --plot curve.png`
     """
-    from weft.experiments.eligibility import heuristic_curves
     from weft.files import printable
     from weft.formats import load
     from weft.ic import Dag, analyse
+    from weft.ic.game import heuristic_curves
 
-    if plot is not None:
-        from weft.experiments.comparison_plot import check_plot
-
-        check_plot(plot)
+    check_plot(plot)
     wf = load(workflow)
     found = analyse(wf)
     dag = Dag.from_workflow(wf)
@@ -57,9 +57,10 @@ def ic(
     else:
         _show(wf, dag.n_arcs, found, curves, plays)
     if plot is not None:
-        from weft.experiments.eligibility_plot import write_plot
+        from weft.charts.eligibility import write_plot
+        from weft.charts.plots import shortened
 
-        write_plot(curves, f"{_short(wf.name)}: {_verdict(found)}", plot)
+        write_plot(curves, f"{shortened(wf.name, 40)}: {_verdict(found)}", plot)
         if not as_json:
             typer.echo(f"wrote {printable(plot)}")
 
@@ -68,10 +69,10 @@ def _own(found: Analysis) -> Curve:
     """The curve of the order that was found."""
     import numpy as np
 
-    from weft.experiments.eligibility import Curve
+    from weft.ic.game import Curve
 
     areas = np.array([found.play.normalised_area])
-    return Curve("ico", found.profile.astype(np.float64), areas)
+    return Curve("ico", found.play.profile.astype(np.float64), areas)
 
 
 def _verdict(found: Analysis) -> str:
@@ -81,34 +82,23 @@ def _verdict(found: Analysis) -> str:
 
 
 def _show(wf: Workflow, arcs: int, found: Analysis, curves: list[Curve], plays: int) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from weft.cli.wording import clean, many
-
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
-    lines = [f"{wf.name}: {many(wf.n_tasks, 'task')}, {many(arcs, 'dependency', 'dependencies')}"]
+    say(f"{wf.name}: {many(wf.n_tasks, 'task')}, {many(arcs, 'dependency', 'dependencies')}")
     verdict = _verdict(found)
-    why = found.reason.removeprefix(f"{verdict}: ")
-    lines += [verdict, f"  {why}", f"order: {_first(wf, found)}"]
-    for line, style in zip(lines, ("", "bold", "", ""), strict=True):
-        console.print(Text(clean(line), style=style), soft_wrap=not console.is_terminal)
-    table = Table("", box=None, header_style="dim")
-    table.add_column("normalised area", justify="right")
-    table.add_column("of ico's", justify="right")
+    say(verdict, "bold")
+    say(f"  {found.reason.removeprefix(f'{verdict}: ')}")
+    say(f"order: {_first(wf, found)}")
+    rows = []
     for curve in curves:
         spread = f" ±{amount(curve.deviation, 3)}" if curve.name != "ico" else ""
         share = f"{curve.area / curves[0].area:.1%}" if curves[0].area > 0 else "-"
-        table.add_row(curve.name, f"{amount(curve.area)}{spread}", share)
-    console.print(table)
-    console.print(Text(f"fifo, lifo, greedy: mean ± standard deviation of {plays:,} plays", "dim"))
+        rows.append([curve.name, f"{amount(curve.area)}{spread}", share])
+    table(["", "normalised area", "of ico's"], rows)
+    say(f"fifo, lifo, greedy: mean ± standard deviation of {plays:,} plays", "dim")
 
 
 def _first(wf: Workflow, found: Analysis) -> str:
     """The beginning of the order."""
-    names = [wf.task_names[task] for task in found.order[:MOST_NAMED]]
+    names = [wf.task_names[task] for task in found.play.order[:MOST_NAMED]]
     more = wf.n_tasks - len(names)
     return ", ".join(names) + (f" and {more:,} more (--json has all)" if more > 0 else "")
 
@@ -123,9 +113,9 @@ def _document(
         "ic_optimal": found.ic_optimal,
         "exists": found.exists,
         "reason": found.reason,
-        "order": [wf.task_names[task] for task in found.order.tolist()],
-        "profile": found.profile.tolist(),
-        "area": found.area,
+        "order": [wf.task_names[task] for task in found.play.order.tolist()],
+        "profile": found.play.profile.tolist(),
+        "area": found.play.area,
         "normalised_area": found.play.normalised_area,
         "heuristics": {
             curve.name: {"normalised_area": curve.area, "deviation": curve.deviation}
@@ -134,8 +124,3 @@ def _document(
         "plays": plays,
         "seed": seed,
     }
-
-
-def _short(text: str, longest: int = 40) -> str:
-    clean = "".join(c if c.isprintable() else "\u25a1" for c in text)
-    return clean if len(clean) <= longest else clean[: longest - 1] + "\u2026"

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.cli.wording import clean, command
+from weft.cli.shared.options import RunDirectory, RunId, json_option
+from weft.cli.shared.tables import table
+from weft.cli.shared.terminal import command
 from weft.errors import InputError
+from weft.files import clean
 from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
-    from weft.journal.places import RunHome
+    from weft.runs.home import RunHome
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineRow:
     """A processor of a run."""
 
     name: str
@@ -33,9 +36,7 @@ class Machine:
 
 
 def machines(
-    run: Annotated[
-        str, typer.Argument(help="The run: its id, the beginning of its id, or `last`.")
-    ] = "last",
+    run: RunId = "last",
     add: Annotated[
         int, typer.Option(min=0, metavar="N", help="Let it use N processors more (local runs).")
     ] = 0,
@@ -50,10 +51,8 @@ def machines(
         float,
         typer.Option("--in", min=0.0, metavar="SECONDS", help="With --drain: only then."),
     ] = 0.0,
-    directory: Annotated[
-        Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
-    ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the processors as JSON.")] = False,
+    directory: RunDirectory = Path(),
+    as_json: Annotated[bool, json_option("the processors")] = False,
 ) -> None:
     """Show the processors of a run; let one under way have more of them, or let some go.
 
@@ -64,14 +63,14 @@ def machines(
 
     Example: `weft machines last --drain local-2 --in 60`
     """
-    from weft.journal.places import RunHome
-    from weft.journal.summary import summarise
-    from weft.live.requests import Request, ask
+    from weft.runs.home import RunHome
+    from weft.runs.requests import RunRequest, ask
+    from weft.runs.summary import summarise
 
     _check(add, drain or [], after)
     home, said = RunHome.find(directory, run), None
     if add or drain:
-        said = ask(home, Request(add, tuple(drain or ()), after))
+        said = ask(home, RunRequest(add, tuple(drain or ()), after))
     status = summarise(home).status
     now, rows = machines_of(home)
     if as_json:
@@ -82,9 +81,8 @@ def machines(
     if said is not None:
         print(clean(said))
     if status != "running":
-        again = (
-            "" if status == "finished" else f"; `{command('resume', home.id, directory)}` goes on"
-        )
+        resume = f"; `{command('resume', home.id, directory)}` resumes it"
+        again = "" if status == "finished" else resume
         print(f"run {home.id} is {status}, no machine works for it{again}")
         print(f"its machines when it was last heard of, at {duration(now)}:")
     _show(now, rows, "runs" if status == "running" else "was running")
@@ -99,27 +97,29 @@ def _check(add: int, drain: list[str], after: float) -> None:
         raise InputError("the seconds must be a number", place="--in")
 
 
-def machines_of(home: RunHome) -> tuple[float, list[Machine]]:
+def machines_of(home: RunHome) -> tuple[float, list[MachineRow]]:
     """The last time in a run's journal, and its processors then."""
-    from weft.journal.log import read
-    from weft.live.replay import replay
+    from weft.runs.journal import read
+    from weft.runs.replay import replay
 
     replayed = replay(read(home.journal), home.data)
-    coordinator = replayed.progress.coordinator
+    coordinator = replayed.driver.coordinator
     coordinator.pass_time(replayed.until)
-    board, platform = coordinator.board, coordinator.platform
-    tasks, rows = coordinator.workflow.task_names, list[Machine]()
+    state, platform = coordinator.state, coordinator.platform
+    tasks, rows = coordinator.workflow.task_names, list[MachineRow]()
+    there, goes, running = state.present(), state.leaves(), state.running()
     for p, name in enumerate(platform.processor_names):
-        attempt, leaves = int(board.running[p]), float(board.leaves[p])
-        present, now = bool(board.present[p]), leaves <= coordinator.now
+        runs = [tasks[attempt.task] for attempt in running if attempt.processor == p]
+        leaves = float(goes[p])
+        present, now = bool(there[p]), leaves <= coordinator.now
         rows.append(
-            Machine(
+            MachineRow(
                 name=name,
                 host=platform.host_names[platform.host[p]],
                 present=present,
                 leaving=leaves if present and math.isfinite(leaves) else None,
-                drained=present and now and attempt < 0,
-                running=None if attempt < 0 else tasks[board.attempt_task[attempt]],
+                drained=present and now and not runs,
+                running=runs[0] if runs else None,
                 price=float(platform.price[p]),
                 billing=float(platform.billing[p]),
             )
@@ -127,30 +127,22 @@ def machines_of(home: RunHome) -> tuple[float, list[Machine]]:
     return coordinator.now, rows
 
 
-def _show(now: float, rows: list[Machine], running: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("processor", "host", "state", running, box=None, header_style="dim")
+def _show(now: float, rows: list[MachineRow], running: str) -> None:
     paid = any(row.price for row in rows)
-    if paid:
-        table.add_column("price")
-    for row in rows:
-        cells = [row.name, row.host, _state(row, now), row.running or "-"]
-        cells += [_price(row)] if paid else []
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
-    console.print(table)
+    header = ["processor", "host", "state", running] + ["price"] * paid
+    lines = [
+        [row.name, row.host, _state(row, now), row.running or "-"] + [_price(row)] * paid
+        for row in rows
+    ]
+    table(header, lines, texts=5)
 
 
-def _price(row: Machine) -> str:
+def _price(row: MachineRow) -> str:
     unit = f", per begun {duration(row.billing)}" if row.billing else ""
     return f"{amount(row.price)} per s{unit}"
 
 
-def _state(row: Machine, now: float) -> str:
+def _state(row: MachineRow, now: float) -> str:
     if not row.present:
         return "gone"
     if row.leaving is None:

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
-from weft.cli.money import read_time
+from weft.cli.shared.left import Everything, Left, find_left
+from weft.cli.shared.options import (
+    PlaceOptions,
+    PlatformFile,
+    WorkflowFile,
+    expected,
+    json_option,
+    with_groups,
+)
+from weft.cli.shared.pictures import check_gantts, check_plot, draw_gantt
+from weft.cli.shared.tables import processor_table, say, say_size, table, tell_when_slow
 from weft.errors import InputError, in_seconds
-from weft.quantities import amount, duration, precise
+from weft.quantities import amount, data_size, duration, many, precise
+from weft.runs.options import read_time
 
 if TYPE_CHECKING:
-    from weft.model import Expectation, Schedule, Workflow
+    from weft.model import Expectation, Schedule
+    from weft.scheduling.frontier import Frontier
 
 SHOWN = 30  # tasks listed one by one; beyond that a summary says more
 
 
+@with_groups
 def plan(
-    workflow: Annotated[
-        Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
-    ],
+    workflow: WorkflowFile,
+    *,
     platform: PlatformFile = None,
     planner: Annotated[
         str | None,
@@ -50,20 +62,19 @@ def plan(
         Path | None,
         typer.Option(help="Draw what more money would buy: .png or .svg. With a table of plans."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the schedule as JSON.")] = False,
+    as_json: Annotated[bool, json_option("the schedule")] = False,
     gantt: Annotated[
         list[Path] | None,
         typer.Option(help="Draw it: .svg, .png, .html (zoom and hover), .json (for Perfetto)."),
     ] = None,
-    on: On = None,
-    price: Prices = None,
-    directory: DataDirectory = Path(),
-    no_history: NoHistory = False,
+    everything: Everything = False,
+    place: PlaceOptions,
 ) -> None:
     """Plan a workflow: which task runs where and when, how long it takes, what it costs.
 
     Without -p: on this machine, by what a run here would expect. What tasks without a cost take is
-    looked up in the history, and said.
+    looked up in the history, and said. Where --dir knows results of earlier runs, it is about what
+    is left to do there, and says so; `--all` plans everything.
 
     With a budget or a deadline: the fastest plan found within the one, the cheapest one by the
     other. Where there is none, it says what there is, and exits with 2.
@@ -78,25 +89,30 @@ def plan(
     What is found by then depends on how fast the machine is.
     """
     from weft import api, registry
-    from weft.cli.tables import told_when_slow
-    from weft.limits import check_limits
+    from weft.scheduling.limits import check_limits
 
-    for path in gantt or []:
-        check_suffix(path)
-    if pareto is not None:
-        _check_pareto(pareto, gantt)
+    charts = check_gantts(gantt)
+    check_plot(pareto)
+    if pareto is not None and gantt:
+        raise InputError("--gantt draws one plan, --pareto many: ask for one of them")
     if planner is not None:
         registry.planner(planner)  # a wrong one is told before the work
     check_limits(budget, deadline, reserve)
     if pareto is not None and reserve:
         raise InputError("--reserve is of one plan's budget, --pareto tries many: leave it out")
-    wf = api.load(workflow)
     file = None if platform is None else api.load_platform(platform)
-    told = expected(workflow, wf, file, on, price, directory, no_history, budget is not None)
-    if pareto is not None:
-        _pareto(wf, told, planner, pareto, as_json, budget, deadline)
+    left = find_left(api.load(workflow), place, everything)
+    wf = left.workflow
+    if not wf.n_tasks and left.up_to_date:
+        _tell_nothing(left, as_json)
         return
-    with told_when_slow("looking for a plan"):
+    told = expected(workflow, wf, file, place, budget is not None)
+    if left.summary and not as_json:
+        say(left.summary)
+    if pareto is not None:
+        _pareto(left, told, planner, pareto, as_json, budget, deadline)
+        return
+    with tell_when_slow("looking for a plan"):
         schedule = api.plan(
             wf,
             told.platform,
@@ -107,25 +123,34 @@ def plan(
             reserve=reserve,
         )
     if as_json:
-        print(json.dumps(_as_dict(schedule, budget, deadline), indent=1))
+        content = schedule.to_dict()
+        tasks = content.pop("tasks")  # after what was asked for
+        content |= {**_asked(budget, deadline), **_up_to_date(left), "tasks": tasks}
+        print(json.dumps(content, indent=1))
     else:
         show(schedule, budget, deadline, reserve)
-    for path in gantt or []:
-        draw(schedule, path)
+    for path in charts:
+        draw_gantt(schedule, path)
         if not as_json:
             print(f"wrote {path}")
 
 
-def _check_pareto(path: Path, gantt: list[Path] | None) -> None:
-    from weft.experiments.comparison_plot import check_plot
+def _tell_nothing(left: Left, as_json: bool) -> None:
+    """All is up to date: there is nothing to plan, and nothing to draw."""
+    if as_json:
+        content = {"planner": None, "makespan": 0.0, "cost": 0.0, **_up_to_date(left)}
+        print(json.dumps({**content, "tasks": {}}, indent=1))
+    else:
+        say(left.summary)
 
-    check_plot(path)
-    if gantt:
-        raise InputError("--gantt draws one plan, --pareto many: ask for one of them")
+
+def _up_to_date(left: Left) -> dict[str, list[str]]:
+    """The tasks that are not planned, where the directory was asked for them."""
+    return {} if left.up_to_date is None else {"up_to_date": [*left.up_to_date]}
 
 
 def _pareto(
-    wf: Workflow,
+    left: Left,
     told: Expectation,
     planner: str | None,
     path: Path,
@@ -135,11 +160,10 @@ def _pareto(
 ) -> None:
     """The plans over all budgets: printed, and drawn."""
     from weft import api
-    from weft.cli.pareto_output import show_frontier
-    from weft.cli.tables import told_when_slow
-    from weft.experiments.frontier_plot import write_plot
+    from weft.charts.frontier import write_plot
 
-    with told_when_slow("planning for many budgets") as progress:
+    wf = left.workflow
+    with tell_when_slow("planning for many budgets") as progress:
         frontier = api.pareto(
             wf,
             told.platform,
@@ -151,40 +175,64 @@ def _pareto(
     # before the table: whoever reads only the head of that gets the picture, too
     write_plot(frontier, path, f"{wf.name}: what money buys", budget, deadline)
     if as_json:
-        limits = {"budget": budget, "deadline": deadline}
-        asked = {key: value for key, value in limits.items() if value is not None}
-        print(json.dumps({**frontier.to_dict(), **asked}, indent=1))
+        content = {**frontier.to_dict(), **_asked(budget, deadline), **_up_to_date(left)}
+        print(json.dumps(content, indent=1))
     else:
         show_frontier(frontier, wf.name, budget)
         print(f"wrote {path}")
 
 
-def check_suffix(path: Path) -> None:
-    """A chart of an unknown kind is told before the work."""
-    from weft.charts import SUFFIXES
+def show_frontier(frontier: Frontier, name: str, budget: float | None = None) -> None:
+    """Print the plans by cost; the knee and the best within the budget are marked."""
+    points = frontier.points
+    first, last = points[0], points[-1]
+    said = f"{name}: {many(len(points), 'plan')} by {first.schedule.planner}"
+    if len(points) > 1:
+        said += f", from {duration(first.makespan)} for {amount(first.cost)}"
+        said += f" to {duration(last.makespan)} for {amount(last.cost)}"
+    say(said, "bold")
+    knee, chosen, rows = frontier.knee, None if budget is None else frontier.within(budget), []
+    for k, point in enumerate(points):
+        marks = ["<- knee"] * (k == knee) + ["<- within the budget"] * (k == chosen)
+        buys = frontier.buys(k)
+        rows.append(
+            [
+                f"{point.budget:.15g}",  # to be copied: no thousands separators, no rounding
+                amount(point.cost),
+                duration(point.makespan, 3),
+                "-" if buys is None else duration(buys),
+                "  ".join(marks),
+            ]
+        )
+    table(["budget", "cost", "makespan", "a unit more buys", "<"], rows, texts=0)
+    for line in _remarks(frontier, budget):
+        say(line)
 
-    known = (*SUFFIXES, ".json")
-    if path.suffix.lower() not in known:
-        raise InputError(f"{path}: cannot draw a chart of this kind; known: {', '.join(known)}")
+
+def _remarks(frontier: Frontier, budget: float | None) -> list[str]:
+    points, said = frontier.points, list[str]()
+    if frontier.free:
+        said.append("nothing to choose: no processor and no link has a price")
+    elif len(points) == 1:
+        said.append("nothing to choose: the cheapest plan found is also the fastest")
+    if (k := frontier.knee) is not None:
+        said.append(
+            f"knee: {duration(points[k].makespan)} for {amount(points[k].cost)}; "
+            "beyond it, more money buys less"
+        )
+    if budget is not None and math.isfinite(budget) and frontier.within(budget) is None:
+        said.append(f"no plan found costs at most {amount(budget)}")
+    if len(points) > 1:
+        by = points[0].schedule.planner
+        named = "" if by == "best-affordable" else f" --planner '{by}'"
+        said.append(f"each is given by `weft plan{named} --budget` with the budget of its row")
+    return said
 
 
-def draw(schedule: Schedule, path: Path) -> None:
-    """Write the chart that the suffix asks for."""
-    from weft import charts, formats
-
-    if path.suffix.lower() == ".json":
-        formats.write_trace(schedule, path)
-    else:
-        charts.write_gantt(schedule, path)
-
-
-def _as_dict(schedule: Schedule, budget: float | None, deadline: float | None) -> dict[str, Any]:
-    """The schedule, with what was asked for."""
+def _asked(budget: float | None, deadline: float | None) -> dict[str, float]:
+    """The limits that were asked for."""
     limits = {"budget": budget, "deadline": deadline}
-    asked = {key: value for key, value in limits.items() if value is not None}
-    content = schedule.to_dict()
-    tasks = content.pop("tasks")
-    return {**content, **asked, "tasks": tasks}
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def show(
@@ -194,16 +242,11 @@ def show(
     reserve: float = 0.0,
 ) -> None:
     """Print a summary, each processor's share, and the tasks where they are few."""
-    from weft.cli.tables import say
-
     wf, pf = schedule.workflow, schedule.platform
     span = schedule.makespan
     # within a budget: what is said can be asked for as a deadline
     ends = precise(span) if budget is None else in_seconds(span)
-    say(
-        f"{wf.name}: {wf.n_tasks} tasks, {wf.n_edges} dependencies, "
-        f"{pf.n_processors} processors on {pf.n_hosts} hosts"
-    )
+    say_size(wf, pf)
     say(
         f"planner {schedule.planner}: makespan {ends}, cost {amount(schedule.cost)}, "
         f"mean utilisation {schedule.utilisation:.0%}",
@@ -221,46 +264,29 @@ def show(
         )
     if schedule.by:
         say(f"found by {schedule.by}")
-    _show_processors(schedule)
+    processor_table(schedule, {"tasks": schedule.start >= 0})
     if wf.n_tasks <= SHOWN:
         _show_tasks(schedule)
 
 
-def _show_processors(schedule: Schedule) -> None:
-    from weft.cli.tables import table
-
-    pf, busy, span = schedule.platform, schedule.busy, schedule.makespan
-    cost = schedule.usage.by_processor(pf)
-    counts = [0] * pf.n_processors
-    for p in schedule.processor.tolist():
-        counts[p] += 1
-    rows = [
-        [
-            name,
-            pf.host_names[pf.host[p]],
-            counts[p],
-            duration(busy[p], 3),
-            f"{busy[p] / span:.0%}" if span > 0 else "-",
-            amount(cost[p]),
-        ]
-        for p, name in enumerate(pf.processor_names)
-    ]
-    if pf.link_price.any():
-        rows.append(["transfers", *[""] * 4, amount(schedule.usage.transfers)])
-    table(["processor", "host", "tasks", "busy", "busy %", "cost"], rows, texts=2)
-
-
 def _show_tasks(schedule: Schedule) -> None:
-    from weft.cli.tables import table
+    from weft.model.profiles import amounts_held
+    from weft.model.resources import MEMORY
 
     names, processors = schedule.workflow.task_names, schedule.platform.processor_names
+    more = dict[str, list[str]]()  # columns that only some plans have
+    if schedule.cores is not None and (schedule.cores.width > 1).any():
+        more["cores"] = [str(width) for width in schedule.cores.width.tolist()]
+    if (memory := amounts_held(schedule, MEMORY)).any():
+        more["memory"] = [data_size(size) if size else "-" for size in memory.tolist()]
     rows = [
         [
             names[task],
             processors[schedule.processor[task]],
+            *(column[task] for column in more.values()),
             duration(schedule.start[task], 3),
             duration(schedule.finish[task], 3),
         ]
         for task in sorted(range(len(names)), key=lambda t: schedule.start[t])
     ]
-    table(["task", "processor", "start", "finish"], rows, texts=2)
+    table(["task", "processor", *more, "start", "finish"], rows, texts=2)

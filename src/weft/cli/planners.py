@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, cast
 
-import typer
-
+from weft.cli.shared.options import json_option
 from weft.spec import spec_of
 
 
 def planners(
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    as_json: Annotated[bool, json_option("them")] = False,
 ) -> None:
     """List the planners, their options and what each does.
 
@@ -24,7 +23,7 @@ def planners(
     """
     from weft import registry
 
-    listed([registry.planner_class(name) for name in registry.planner_names()], as_json)
+    print_listed([registry.planner_class(name) for name in registry.planner_names()], as_json)
 
 
 def _plain(default: Any) -> Any:
@@ -34,7 +33,7 @@ def _plain(default: Any) -> Any:
     return None if isinstance(default, float) and math.isinf(default) else default
 
 
-def listed(classes: Sequence[Any], as_json: bool) -> None:
+def print_listed(classes: Sequence[Any], as_json: bool) -> None:
     """Print what has a spec string: its name, its options and the first line about it."""
     rows = []
     for cls in classes:

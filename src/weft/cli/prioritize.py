@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from weft.cli.shared.options import json_option
+from weft.quantities import many
+
 if TYPE_CHECKING:
-    from weft.arrays import IntArray
-    from weft.formats.dagman_dag import Dag
+    from weft.formats.dagman_dag import DagmanDag
     from weft.formats.dagman_write import Style, Written
-    from weft.model import Workflow
 
 
 def prioritize(
@@ -37,7 +38,7 @@ def prioritize(
             "`priority = $(JobPriority)`, in place of `PRIORITY job n`.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    as_json: Annotated[bool, json_option("what was done")] = False,
 ) -> None:
     """Write priorities into an HTCondor DAGMan file, so that idle machines find work.
 
@@ -71,27 +72,19 @@ def prioritize(
         typer.echo(f"note: {note}", err=aside)
 
 
-def _numbers(dag: Dag) -> dict[str, int]:
+def _numbers(dag: DagmanDag) -> dict[str, int]:
     """The jobs that are not done by their names; the first in the order has the highest number."""
     from weft.formats.dagman import dag_workflow
+    from weft.ic import Dag, best_order
 
     if not dag.waiting() and dag.done:
         return {}
     workflow = dag_workflow(dag, final=False)  # DAGMan itself keeps the FINAL job for the end
-    n = workflow.n_tasks
-    return {workflow.task_names[t]: n - i for i, t in enumerate(_order(workflow).tolist())}
+    order, n = best_order(Dag.from_workflow(workflow)).tolist(), workflow.n_tasks
+    return {workflow.task_names[t]: n - i for i, t in enumerate(order)}
 
 
-def _order(workflow: Workflow) -> IntArray:
-    """The jobs in the order in which they should be handed out."""
-    from weft.ic import Dag, best_order
-
-    return best_order(Dag.from_workflow(workflow))
-
-
-def _summary(dag: Dag, written: Written) -> str:
-    from weft.cli.wording import many
-
+def _summary(dag: DagmanDag, written: Written) -> str:
     parts = [f"priorities of {many(len(written.priorities), 'job')} written"]
     if written.kept:
         parts.append(f"{len(written.kept):,} kept")
@@ -100,7 +93,7 @@ def _summary(dag: Dag, written: Written) -> str:
     return ", ".join(parts)
 
 
-def _document(path: Path, dag: Dag, written: Written, style: str) -> dict[str, object]:
+def _document(path: Path, dag: DagmanDag, written: Written, style: str) -> dict[str, object]:
     from weft.files import printable
 
     return {

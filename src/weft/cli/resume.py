@@ -1,4 +1,4 @@
-"""`weft resume`: go on with a run that was stopped, failed, or died."""
+"""`weft resume`: a run that was stopped, failed or died is resumed."""
 
 from __future__ import annotations
 
@@ -8,59 +8,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.money import Deadline
-from weft.cli.terminal import leave_terminal
+from weft.cli.shared.options import (
+    Detach,
+    Notify,
+    Quiet,
+    RunDirectory,
+    RunId,
+    RunJson,
+    with_run_options,
+)
+from weft.cli.shared.terminal import leave_terminal
 from weft.errors import InputError
 
 if TYPE_CHECKING:
-    from weft.cli.display import Display
-    from weft.journal.places import RunHome
-    from weft.live import Outcome
+    from weft.cli.shared.display import Display
     from weft.model import Workflow
+    from weft.runs import Session
+    from weft.runs.home import RunHome
 
 
+@with_run_options(resuming=True)
 def resume(
-    run: Annotated[
-        str, typer.Argument(help="The run: its id, the beginning of its id, or `last`.")
-    ],
-    on: Annotated[
-        str | None,
-        typer.Option(help="Elsewhere than it began: `local`, or `dask://host:port`."),
-    ] = None,
+    run: RunId,
     as_started: Annotated[
         bool,
         typer.Option(
             "--as-started", help="With the workflow as it was, even if its file has changed."
         ),
     ] = False,
-    budget: Annotated[
-        float | None,
-        typer.Option(help="Another budget, for all of it: what is spent already is part of it."),
-    ] = None,
-    over_budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="continue|stop|cut",
-            help="When even the cheapest way to finish is over the budget, as for `weft run`.",
-            show_default="as before",
-        ),
-    ] = None,
-    deadline: Deadline = None,
-    directory: Annotated[
-        Path, typer.Option("--dir", help="The directory of the run, as for `weft run`.")
-    ] = Path(),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print how it ended as JSON; messages go to stderr.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, only messages and the summary.")
-    ] = False,
-    detach: Annotated[
-        bool,
-        typer.Option("--detach", help="Return once the run has begun; it goes on by itself."),
-    ] = False,
+    directory: RunDirectory = Path(),
+    as_json: RunJson = False,
+    quiet: Quiet = False,
+    detach: Detach = False,
+    notify: Notify = None,
+    **changes: Any,
 ) -> None:
-    """Go on with a run where it was.
+    """Resume a run where it was.
 
     What is finished, and has its outputs still, is not repeated; what was under way or has failed
     is tried again. A run that was stopped for its budget needs another one, or
@@ -69,37 +52,34 @@ def resume(
     Example: `weft resume last`, or `weft resume last --budget 60`
     """
     begun = leave_terminal(directory, as_json) if detach else None
-    from weft import live
-    from weft.cli.ending import drive
-    from weft.journal.places import RunHome
+    from weft import runs
+    from weft.cli.shared.ending import drive
+    from weft.runs.home import RunHome
 
     home = RunHome.find(directory, run)
     workflow = None if as_started else _from_source(home)
 
-    def sit(shown: Display) -> Outcome:
-        return live.resume(
-            home, workflow, on=on, listener=shown,
-            budget=budget, over_budget=over_budget, deadline=deadline,
-        )  # fmt: skip
+    def opened(shown: Display) -> Session:
+        return runs.reopen_run(home, workflow, listener=shown, **changes)
 
-    drive(sit, directory, as_json, quiet, begun)
+    drive(opened, directory, as_json, quiet, begun, notify)
 
 
 def _from_source(home: RunHome) -> Workflow | None:
     """The workflow as its file is now, so that a change is found; None if there is none."""
     from weft import api
-    from weft.journal.log import read
+    from weft.runs.journal import read
 
     header: dict[str, Any] = read(home.journal).header
     source = header.get("source")
     if not isinstance(source, str) or header.get("functions"):
         return None
     if not Path(source).exists():
-        print(f"{source} is gone: the run goes on with the workflow as it was", file=sys.stderr)
+        print(f"{source} is gone: the run is resumed with the workflow as it was", file=sys.stderr)
         return None
     try:
         return api.load(source)
     except InputError as error:
         raise InputError(
-            f"{error}; to go on with the workflow as it was: `weft resume {home.id} --as-started`"
+            f"{error}; to resume with the workflow as it was: `weft resume {home.id} --as-started`"
         ) from None

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.wording import clean, moment, near, took
+from weft.cli.shared.options import json_option
+from weft.cli.shared.tables import say, table
 from weft.errors import WeftError
-from weft.quantities import amount
+from weft.files import near
+from weft.quantities import amount, duration
+from weft.report.words import moment
 
 if TYPE_CHECKING:
-    from weft.journal.places import RunHome
-    from weft.journal.summary import Summary
+    from weft.runs.home import RunHome
+    from weft.runs.summary import Summary
 
 STYLES = {"finished": "green", "running": "cyan", "failed": "red", "unreadable": "red"}
 
@@ -25,17 +28,17 @@ def runs(
     directory: Annotated[
         Path, typer.Option("--dir", help="The directory of the runs, as for `weft run`.")
     ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: Annotated[bool, json_option("the rows")] = False,
 ) -> None:
     """List the runs of a directory, the newest first.
 
-    A run that is neither finished nor running can be gone on with: `weft resume ID`. It is
-    interrupted if the process that drove it died.
+    A run that is neither finished nor running can be resumed: `weft resume ID`. It is
+    interrupted if the process that drove it died. After a failure, `weft run` does what is left.
 
     Example: `weft runs --dir data`
     """
-    from weft.journal.places import runs as find
-    from weft.journal.summary import summarise
+    from weft.runs.home import runs as find
+    from weft.runs.summary import summarise
 
     rows = [(found := summarise(home), _about(home, found.status)) for home in find(directory)]
     if as_json:
@@ -48,7 +51,7 @@ def runs(
 
 def _about(home: RunHome, status: str) -> dict[str, Any]:
     """Strategy, place and money; nothing if the journal's first line is not readable."""
-    from weft.journal.lines import decode
+    from weft.runs.journal import decode
 
     about: dict[str, Any] = {"strategy": None, "on": None}
     try:
@@ -67,8 +70,8 @@ def _has_prices(header: dict[str, Any]) -> bool:
 
 def _money(home: RunHome, status: str) -> dict[str, Any]:
     """What a run cost, and what was expected if it is not finished; nothing if nobody can tell."""
-    from weft.journal.log import read
-    from weft.live.replay import replay
+    from weft.runs.journal import read
+    from weft.runs.replay import replay
 
     try:
         contents = read(home.journal)
@@ -76,47 +79,36 @@ def _money(home: RunHome, status: str) -> dict[str, Any]:
         if status == "finished" and "cost" in last:
             return {"cost": last["cost"], "budget": last.get("budget")}
         replayed = replay(contents, home.data)
-        coordinator = replayed.progress.coordinator
+        coordinator = replayed.driver.coordinator
         coordinator.pass_time(replayed.until)  # what was running has cost until then
     except WeftError:
         return {}
-    money, budget = coordinator.money(), coordinator.purse.budget
+    money = coordinator.money()
     amounts = {"cost": money.spent, "committed": money.committed, "projected": money.projected}
-    known = {name: a if math.isfinite(a) else None for name, a in amounts.items()}
-    return known | {"budget": budget if math.isfinite(budget) else None}
+    amounts["budget"] = coordinator.tracker.budget
+    return {name: a if math.isfinite(a) else None for name, a in amounts.items()}
 
 
 def _show(rows: list[tuple[Summary, dict[str, Any]]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("run", "status", box=None, header_style="dim")
-    table.add_column("done", justify="right", no_wrap=True)
-    table.add_column("started", no_wrap=True)
-    table.add_column("took", justify="right", no_wrap=True)
     paid = ["cost", "projected", "budget"] if any("cost" in about for _, about in rows) else []
-    for heading in paid:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for heading in ("strategy", "on"):
-        table.add_column(heading)
-    for summary, about in rows:
-        table.add_row(
-            Text(summary.id, no_wrap=True),
-            Text(summary.status, style=STYLES.get(summary.status, "yellow")),
-            f"{summary.done}/{'?' if summary.total is None else summary.total}",
-            moment(summary.created),
-            "-" if summary.seconds is None else took(summary.seconds),
+    header = ["run", "status", "done", "<started", "took", *paid, "<strategy", "<on"]
+    lines = [
+        [
+            found.id,
+            (found.status, STYLES.get(found.status, "yellow")),
+            f"{found.done}/{'?' if found.total is None else found.total}",
+            moment(found.created),
+            "-" if found.seconds is None else duration(found.seconds),
             *(_amount(about.get(name)) for name in paid),
-            Text(clean(about["strategy"] or "-")),
-            Text(clean(about["on"] or "-")),
-        )
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
-    console.print(table)
-    for summary, _ in rows:
-        if summary.problem is not None:
-            console.print(Text(f"{summary.id}: the journal: {summary.problem}", style="yellow"))
+            about["strategy"] or "-",
+            about["on"] or "-",
+        ]
+        for found, about in rows
+    ]
+    table(header, lines, texts=2)
+    for found, _ in rows:
+        if found.problem is not None:
+            say(f"{found.id}: the journal: {found.problem}", "yellow")
 
 
 def _amount(value: Any) -> str:

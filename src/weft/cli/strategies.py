@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from weft.cli.planners import listed
+from weft.cli.planners import print_listed
+from weft.cli.shared.options import json_option
 
 
 def strategies(
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    as_json: Annotated[bool, json_option("them")] = False,
 ) -> None:
     """List the strategies, their options and what each does.
 
@@ -21,4 +20,4 @@ def strategies(
     """
     from weft import registry
 
-    listed([registry.strategy_class(name) for name in registry.strategy_names()], as_json)
+    print_listed([registry.strategy_class(name) for name in registry.strategy_names()], as_json)

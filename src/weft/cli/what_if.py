@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.expected import DataDirectory, NoHistory, On, PlatformFile, Prices, expected
-from weft.cli.wording import clean, many
+from weft.cli.shared.left import Everything, find_left
+from weft.cli.shared.options import (
+    PlaceOptions,
+    PlatformFile,
+    Plot,
+    expected,
+    json_option,
+    with_groups,
+)
+from weft.cli.shared.pictures import check_plot
+from weft.cli.shared.tables import say, table
 from weft.errors import InputError, WeftError
-from weft.quantities import amount, duration, precise
+from weft.quantities import amount, duration, many, precise
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from weft.whatif import Alternative, WhatIf
 
 
+@with_groups
 def what_if(
     subject: Annotated[
         str,
@@ -30,6 +39,7 @@ def what_if(
             help="A workflow's file; or a run: its id, its beginning, or `last`.",
         ),
     ],
+    *,
     platform: PlatformFile = None,
     add: Annotated[
         list[str] | None,
@@ -47,108 +57,92 @@ def what_if(
     planner: Annotated[
         str | None, typer.Option(help="Who makes the new plans. Default: `heft`, or the run's own.")
     ] = None,
-    on: On = None,
-    price: Prices = None,
-    directory: DataDirectory = Path(),
-    no_history: NoHistory = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw it: .png or .svg.")] = None,
+    everything: Everything = False,
+    place: PlaceOptions,
+    as_json: Annotated[bool, json_option("the answer")] = False,
+    plot: Plot = None,
 ) -> None:
     """Ask what would happen if processors were added or lost, now or later. It changes nothing.
 
     Several changes are one combined change; ranges and `each` give a table. Everything goes as
     estimated, and a new plan is taken only if it ends earlier than the present one. Of a run that
-    has finished, it is about the next one like it, on the machines that were there at its end.
+    has finished, it is about the next one like it, on the machines that were there at its end. Of a
+    workflow, it is about what is left to do in --dir, where results of earlier runs are known.
 
     Example: `weft what-if wf.yaml -p cluster.yaml --add fast:1..10 --at 120 --plot add.png`
     """
-    if plot is not None:
-        from weft.experiments.comparison_plot import check_plot
+    from weft import api
 
-        check_plot(plot)
-    changes = {"add": add or [], "remove": remove or [], "at": at, "planner": planner}
+    check_plot(plot)
+    changes: dict[str, Any] = {"add": add or [], "remove": remove or [], "at": at}
+    changes["planner"] = planner
     if Path(subject).is_file():
-        answer = _of_workflow(subject, platform, on, price, directory, no_history, changes)
+        file = None if platform is None else api.load_platform(platform)
+        wf, up_to_date, summary = find_left(api.load(subject), place, everything)
+        if not wf.n_tasks and up_to_date:
+            raise InputError(summary)
+        answer = api.what_if(wf, expected=expected(subject, wf, file, place), **changes)
+        answer = replace(answer, up_to_date=up_to_date)
+    elif platform is None and place.on is None and not place.price:
+        run, history = _run(subject, place.directory), not place.no_history
+        answer = api.what_if(run=run, dir=place.directory, use_history=history, **changes)
     else:
-        if platform is not None or on is not None or price:
-            raise InputError(
-                f"there is no file {subject!r}; a run has its own machines: leave out -p, --on and "
-                "--price"
-            )
-        answer = _of_run(subject, directory, no_history, changes)
+        raise InputError(
+            f"there is no file {subject!r}; a run has its own machines: leave out -p, --on and "
+            "--price"
+        )
     if as_json:
         print(json.dumps(answer.to_dict(), indent=1, allow_nan=False))
     else:
         show(answer)
     if plot is not None:
-        from weft.experiments.what_if_plot import write_plot
+        from weft.charts.what_if import write_plot
 
         write_plot(answer, plot)
         if not as_json:
             print(f"wrote {plot}")
 
 
-def _of_workflow(
-    path: str,
-    platform: Path | None,
-    on: str | None,
-    price: list[str] | None,
-    directory: Path,
-    no_history: bool,
-    changes: dict[str, Any],
-) -> WhatIf:
-    from weft import api
-
-    wf = api.load(path)
-    file = None if platform is None else api.load_platform(platform)
-    told = expected(path, wf, file, on, price, directory, no_history)
-    return api.what_if(wf, expected=told, **changes)
-
-
-def _of_run(name: str, directory: Path, no_history: bool, changes: dict[str, Any]) -> WhatIf:
-    from weft import api
-    from weft.journal.places import RunHome
+def _run(name: str, directory: Path) -> str:
+    """The id of the run that is meant."""
+    from weft.runs.home import RunHome
 
     try:
-        run = RunHome.find(directory, name).id
+        return RunHome.find(directory, name).id
     except WeftError as error:
         raise InputError(f"there is no file {name!r}, and as a run: {error}") from None
-    return api.what_if(run=run, dir=directory, use_history=not no_history, **changes)
 
 
 def show(answer: WhatIf) -> None:
     """Print where things stand, what is expected, and the alternatives."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    console = console if console.is_terminal else Console(highlight=False, width=200)
-    for line in _stand(answer):
-        console.print(Text(clean(line)))
-    console.print(Text(clean(_expected(answer)), style="bold"))
-    console.print(_table(answer))
+    say(_stand(answer))
+    say(_expected(answer), "bold")
+    _show_alternatives(answer)
     if answer.knee is not None:
-        console.print(Text(f"knee: after {answer.knee} the curve flattens; more of them help less"))
+        say(f"knee: after {answer.knee} the curve flattens; more of them help less")
     for note in answer.notes:
-        console.print(Text(clean(note), style="dim"))
+        say(note, "dim")
 
 
-def _stand(answer: WhatIf) -> list[str]:
+def _stand(answer: WhatIf) -> str:
     counts = answer.tasks
+    all_of = many(sum(counts.values()), "task")
+    if answer.up_to_date:
+        known, left = len(answer.up_to_date), sum(counts.values())
+        return (
+            f"{answer.name}: {known:,} of {many(known + left, 'task')} up to date; this is about "
+            f"the other {left:,}, before the start; --all is about everything"
+        )
     if answer.status is None:
-        return [f"{answer.name}: {many(sum(counts.values()), 'task')}, before the start"]
+        return f"{answer.name}: {all_of}, before the start"
     if answer.is_next:
-        return [
+        return (
             f"run {answer.name} has finished: this is about the next one like it, on the machines "
-            f"that it had in the end: {many(sum(counts.values()), 'task')}, before the start"
-        ]
-    said = [
-        f"{counts['done']} done",
-        f"{counts['running']} running",
-        f"{counts['waiting']} waiting",
-    ]
+            f"that it had in the end: {all_of}, before the start"
+        )
+    said = [f"{counts[state]} {state}" for state in ("done", "running", "waiting")]
     said += [f"{counts['given_up']} given up"] if counts["given_up"] else []
-    return [f"run {answer.name} ({answer.status}) at {duration(answer.now)}: {', '.join(said)}"]
+    return f"run {answer.name} ({answer.status}) at {duration(answer.now)}: {', '.join(said)}"
 
 
 def _expected(answer: WhatIf) -> str:
@@ -165,21 +159,15 @@ def _expected(answer: WhatIf) -> str:
     return text
 
 
-def _table(answer: WhatIf) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
+def _show_alternatives(answer: WhatIf) -> None:
     when = "now" if answer.at == answer.now else f"at {duration(answer.at)}"
     when = "from the start" if answer.before_start and answer.at == 0 else when
-    table = Table(f"change, {when}", box=None, header_style="dim")
-    for heading in ("makespan", "saves", "saves %", "cost", "more cost"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("plan")
-    counts = answer.counts or [None] * len(answer.alternatives)
+    counts, rows = answer.counts or [None] * len(answer.alternatives), []
     for count, row in zip(counts, answer.alternatives, strict=True):
         mark = "  <- knee" if count is not None and count == answer.knee else ""
-        table.add_row(Text(clean(row.change)), *_figures(answer, row), _plan(row) + mark)
-    return table
+        rows.append([row.change, *_figures(answer, row), _plan(row) + mark])
+    header = [f"change, {when}", "makespan", "saves", "saves %", "cost", "more cost", "<plan"]
+    table(header, rows)
 
 
 def _figures(answer: WhatIf, row: Alternative) -> list[str]:

@@ -1,1 +1,1 @@
-"""Where tasks run: so far in a simulated world."""
+"""Where tasks run for real: this machine, a Dask cluster, or what other packages declare."""

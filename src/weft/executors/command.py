@@ -6,29 +6,43 @@ Usable wherever the data directory can be reached, so on a Dask worker too.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
-from weft.executors.desk import Desk
-from weft.executors.gate import WAIT, Gate
-from weft.executors.logs import opened_logs, tail_of
+from weft.executors.causes import cause_of_exit, is_signal, signal_of
+from weft.executors.kept import VARIABLES, Script, keep
+from weft.executors.limits import Fence, Limit, fenced, is_refused
 from weft.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from weft.executors.progress import VARIABLE
-from weft.executors.scratch import AttemptError, Scratch, done_line, note_done, there
-from weft.model.shell import shell_words, text_of
+from weft.executors.usage import Used, oom_kills, reap
+from weft.executors.workspace import (
+    AttemptError,
+    Scratch,
+    Workspace,
+    done_line,
+    tail_of,
+)
+from weft.model.causes import OUT_OF_MEMORY, SYSTEM, TIME_OUT
 from weft.quantities import duration
+from weft.shell import shell_words, text_of, there
+from weft.store.content import Entry
+from weft.store.making import Making, made
+from weft.store.parts import append
 
 # whoever asks the terminal for a password gets an error; a group in the background would stop
 _NO_TERMINAL = "trap '' TTIN TTOU; "
 _HINTS = {126: "not executable?", 127: "command not found?"}
+PERHAPS = "perhaps out of memory"
 _SIGNAL_HINTS = {
-    signal.SIGKILL.value: "perhaps out of memory",
+    signal.SIGKILL.value: PERHAPS,
     signal.SIGPIPE.value: "its reader ended first, as `head` does",
 }
 
@@ -40,18 +54,23 @@ class CommandJob:
     task: str
     command: str
     dir: str  # the data directory
-    scratch: str  # the attempt's own directory; what is done is noted in this path + ".done"
+    scratch: str  # the attempt's own directory; without a store, see `making`, what is done is
+    # noted in this path + ".done"
     log: str  # stdout and stderr are kept as this path + ".out" and ".err"
     inputs: tuple[str, ...] = ()  # names of files, relative to the data directory
     outputs: tuple[str, ...] = ()
     attempt: int = 0
     home: str = ""  # the run's home, the mark of its processes
     timeout: float | None = None
-    keep_scratch: bool = False  # of a failed attempt, as it is
+    keep: str = ""  # where the directory of a failed attempt is put, with its command as a script
     anywhere: bool = False  # links may lead, and absolute paths go, out of the data directory
     progress: str = ""  # the file that it may write its progress to
     shell: str = ""  # the words that the command is given to; none: `usual_shell`
     ignores: tuple[str, ...] = ()  # names that patterns of the command leave out
+    making: Making | None = None  # what it is made from; None: the store is not told of it
+    store: str = ""  # the store's folder
+    variables: Mapping[str, str | None] = field(default_factory=dict)  # None: not to be set
+    limit: Limit | None = None  # what it is held to
 
     @property
     def text(self) -> str:
@@ -69,49 +88,54 @@ class CommandOutcome:
     timed_out: bool = False
     stopped: bool = False  # from outside
     sizes: Mapping[str, int] = field(default_factory=dict)  # the outputs', in bytes
+    contents: Mapping[str, Entry] = field(default_factory=dict)  # the outputs', for the store
+    warning: str = ""
     problem: str | None = None
     tail: str = ""  # the end of what it has printed
     log: str | None = None  # the file with all of it
+    kept: str | None = None  # where its directory is now
+    cause: str = ""  # of the problem, see weft.model.causes
+    used: Mapping[str, Any] = field(default_factory=dict)  # see weft.executors.usage
 
 
 def run_command(
     job: CommandJob,
     stop: Stop | None = None,
     environment: Mapping[bytes, bytes] | None = None,
-    desk: Desk | None = None,
-    gate: Gate | None = None,
+    workspace: Workspace | None = None,
 ) -> CommandOutcome:
     """Run a command to its end; whatever happens is told by the outcome.
 
     The outputs of an attempt that is asked to stop are not published. The environment is this
-    process's if none is given. At a desk the scratch directory is the desk's, and only logs that
-    hold something are kept. At a gate the shell waits, and the time of the command begins when it
-    is open.
+    process's if none is given. A workspace is used again, by one attempt after another.
     """
+    if workspace is None:
+        with closing(Workspace(job.scratch, job.scratch + ".done", job.log)) as own:
+            return run_command(job, stop, environment, own)
     stop = stop or Stop()
     scratch = Scratch(job.scratch, job.dir, job.anywhere)
     ran = _Ran(time.perf_counter())
-    sizes: dict[str, int] = {}
+    published = _Published()
     try:
-        if desk is None or not desk.take():
+        if not workspace.take():
             scratch.make()
         scratch.fill(job.inputs, job.outputs, job.text, job.ignores)
-        _execute(job, ran, stop, environment, desk, gate)
+        _execute(job, ran, stop, environment, workspace)
         problem = _problem(job, ran, stop)
         if problem is None:
-            sizes = _publish(job, ran, scratch, desk)
+            _publish(job, ran, scratch, workspace, published)
     except AttemptError as error:
-        problem = str(error)
+        problem, ran.cause = str(error), error.cause
     except (OSError, ValueError) as error:
-        problem = explain(error)
-    if desk is not None:
-        desk.keep_logs(job.log)
+        problem, ran.cause = explain(error), SYSTEM
+    workspace.keep_logs(job.log)
     if problem is None:
-        scratch.clear() if desk is None else desk.leave(scratch)
-        return CommandOutcome(ran.seconds, exit=0, sizes=sizes)
-    if not job.keep_scratch:
+        workspace.leave(scratch)
+        return CommandOutcome(ran.seconds, exit=0, used=ran.used, **vars(published))
+    kept = None if stop.asked or not job.keep else _keep(job, problem, environment)
+    if kept is None:
         scratch.clear()
-    return _failed(job, ran, problem, stop)
+    return _failed(job, ran, problem, stop, kept)
 
 
 @dataclass
@@ -122,6 +146,11 @@ class _Ran:
     seconds: float = 0.0
     code: int | None = None
     timed_out: bool = False
+    oom_kills: int = 0  # of this machine's, while it ran
+    used: Used = field(default_factory=dict)
+    cause: str = ""  # why it cannot have succeeded
+    refused: str = ""  # if it is held to some memory: what it asked for and used
+    killed: bool = False  # because that was used up
 
 
 def _execute(
@@ -129,50 +158,60 @@ def _execute(
     ran: _Ran,
     stop: Stop,
     environment: Mapping[bytes, bytes] | None,
-    desk: Desk | None,
-    gate: Gate | None,
+    workspace: Workspace,
 ) -> None:
-    given = own_environment() if environment is None else environment
-    variables = {**given, **marks(job.dir, job.home, job.task, job.attempt)}
-    variables[VARIABLE.encode()] = os.fsencode(job.progress)
+    variables = dict(own_environment() if environment is None else environment)
+    own = marks(job.dir, job.home, job.task, job.attempt, job.progress)
+    for name, value in {**own, **job.variables}.items():
+        if value is None:
+            variables.pop(name.encode(), None)
+        else:
+            variables[name.encode()] = os.fsencode(value)
+    with fenced(job.limit) as fence:
+        _execute_within(fence, job, ran, stop, variables, workspace)
+
+
+def _execute_within(
+    fence: Fence | None,
+    job: CommandJob,
+    ran: _Ran,
+    stop: Stop,
+    variables: Mapping[bytes, bytes],
+    workspace: Workspace,
+) -> None:
+    before = oom_kills()
     ran.begin = time.perf_counter()
-    if desk is not None:
-        process = _begin(job, variables, desk.streams(), gate)
-    else:
-        with opened_logs(job.log) as (out, err):
-            process = _begin(job, variables, (subprocess.DEVNULL, out, err), gate)
+    stdin, stdout, stderr = workspace.open_streams()
+    with nullcontext() if fence is None else fence.pin():
+        process = subprocess.Popen(
+            _arguments(job, "" if fence is None else fence.prefix),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=job.scratch,
+            env=variables,
+            # a session of its own would do as well, but can take as long to make as a short command
+            process_group=0,
+        )
     in_time = False
     try:
-        with stop.over(process.pid):
+        with stop.aim_at(process.pid):
             try:
                 in_time = wait_exit(process, job.timeout)
             finally:
                 # also when the shell has exited: whoever of its group lingers could still write
                 end_group(process, 0.0 if in_time else GRACE)
     finally:
-        ran.code = process.wait()
-        begin = ran.begin if gate is None else max(ran.begin, gate.opened or ran.begin)
-        ran.seconds = time.perf_counter() - begin
+        ran.used = reap(process, stop.memory)
+        ran.code = process.returncode
+        ran.seconds = time.perf_counter() - ran.begin
         ran.timed_out = not in_time
-
-
-def _begin(
-    job: CommandJob,
-    variables: Mapping[bytes, bytes],
-    streams: tuple[int, int, int],
-    gate: Gate | None,
-) -> subprocess.Popen[bytes]:
-    stdin, stdout, stderr = streams
-    return subprocess.Popen(
-        _arguments(job, "" if gate is None else WAIT),
-        stdin=stdin if gate is None else gate.build(),
-        stdout=stdout,
-        stderr=stderr,
-        cwd=job.scratch,
-        env=variables,
-        # a session of its own would do as well, but can take as long to make as a short command
-        process_group=0,
-    )
+        if ran.code and signal_of(ran.code) == signal.SIGKILL:
+            ran.oom_kills = oom_kills() - before
+        if fence is not None:
+            ran.used = fence.measure(ran.used)
+            ran.killed = fence.has_killed
+            ran.refused = fence.explain(ran.used)
 
 
 @cache
@@ -195,12 +234,12 @@ def find_shell(shell: str, data: str) -> list[str]:
     return [found, *words[1:]]
 
 
-def _arguments(job: CommandJob, first: str) -> list[str]:
+def _arguments(job: CommandJob, first: str = "") -> list[str]:
     if job.shell:
         words = find_shell(job.shell, job.dir)
         return ["/bin/sh", "-c", first + _NO_TERMINAL + 'exec "$@"', "sh", *words, job.command]
     program, strict = usual_shell()
-    return [program, "-c", first + strict + _NO_TERMINAL + job.command]
+    return [program, "-c", strict + first + _NO_TERMINAL + job.command]
 
 
 def unlisted(job: CommandJob) -> list[str]:
@@ -210,20 +249,75 @@ def unlisted(job: CommandJob) -> list[str]:
     return [name for name in named if os.path.isfile(os.path.join(job.dir, name))]
 
 
-def _publish(job: CommandJob, ran: _Ran, scratch: Scratch, desk: Desk | None) -> dict[str, int]:
-    outputs = scratch.publish(job.outputs)
-    line = done_line(job.task, job.attempt, ran.seconds, outputs)
-    with suppress(OSError):  # without the note the attempt is only repeated
-        if desk is None:
-            note_done(job.scratch + ".done", line)
-        else:
-            desk.note(line)
-    return {name: size for name, (size, _) in outputs.items()}
+@dataclass
+class _Published:
+    """What an attempt has brought to the data directory."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    contents: Mapping[str, Entry] = field(default_factory=dict)
+    warning: str = ""
 
 
-def _failed(job: CommandJob, ran: _Ran, problem: str, stop: Stop) -> CommandOutcome:
+def _publish(
+    job: CommandJob, ran: _Ran, scratch: Scratch, workspace: Workspace, published: _Published
+) -> None:
+    def note() -> None:
+        """The store has a line of it before anybody sees it: what is on disk is known as ours."""
+        if job.making is None:
+            return
+        run = os.path.basename(job.home)
+        told = made(
+            job.making, data=job.dir, scratch=job.scratch, outputs=job.outputs, task=job.task,
+            run=run, attempt=job.attempt, seconds=ran.seconds,
+        )  # fmt: skip
+        append(job.store, run, told.line)
+        published.contents, published.warning = told.contents, told.warning
+
+    outputs = scratch.publish(job.outputs, note)
+    if job.making is None:  # else the store's line says it
+        line = done_line(job.task, job.attempt, ran.seconds, outputs)
+        with suppress(OSError):  # without the note the attempt is only repeated
+            workspace.note(line)
+    published.sizes = {name: size for name, (size, _) in outputs.items()}
+
+
+def _keep(job: CommandJob, problem: str, environment: Mapping[bytes, bytes] | None) -> str | None:
+    """Keep the directory; its script does what the attempt did, but is no process of the run."""
+    about = f"attempt {job.attempt}: {' '.join(problem.split())}"
+    return keep(job.scratch, job.keep, script_of(job, about, environment))
+
+
+def script_of(
+    job: CommandJob, about: str, environment: Mapping[bytes, bytes] | None = None
+) -> Script:
+    """The command as a script that does what an attempt does."""
+    given = own_environment() if environment is None else environment
+    known = {name: os.fsdecode(given[k]) for name in VARIABLES if (k := name.encode()) in given}
+    variables = known | marks(job.dir, "", job.task, job.attempt, os.devnull)
+    variables |= {name: value for name, value in job.variables.items() if value is not None}
+    del variables[OF_RUN]
+    program, strict = usual_shell()
+    lines = [strict.rstrip("; "), job.command]
+    if job.shell:
+        program = "/bin/sh"
+        lines = [f"exec {' '.join(map(shlex.quote, [*shell_words(job.shell), job.command]))}"]
+    return Script(f"#!{program}\n# task {job.task!r}, {about}", lines, variables)
+
+
+def _failed(
+    job: CommandJob, ran: _Ran, problem: str, stop: Stop, kept: str | None
+) -> CommandOutcome:
     tail, log = tail_of(job.log)
     exited = ran.code is not None and ran.code >= 0
+    cause = ran.cause
+    if not cause:
+        exit_cause = cause_of_exit(ran.code or 0, tail, ran.oom_kills)
+        if ran.refused and ran.code and (ran.killed or is_refused(tail)):
+            exit_cause = OUT_OF_MEMORY
+        cause = TIME_OUT if ran.timed_out else exit_cause
+    if cause == OUT_OF_MEMORY:
+        said = problem.replace(f" ({PERHAPS})", "")
+        problem = ran.refused or f"{said}: out of memory"
     return CommandOutcome(
         seconds=ran.seconds,
         exit=ran.code if exited else None,
@@ -233,6 +327,9 @@ def _failed(job: CommandJob, ran: _Ran, problem: str, stop: Stop) -> CommandOutc
         problem=problem,
         tail=tail,
         log=log,
+        kept=kept,
+        cause=cause,
+        used=ran.used,
     )
 
 
@@ -241,13 +338,14 @@ def own_environment() -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
 
 
-def marks(data: str, home: str, task: str, attempt: int) -> dict[bytes, bytes]:
+def marks(data: str, home: str, task: str, attempt: int, progress: str) -> dict[str, str]:
     """What the environment of an attempt's processes says of it."""
     return {
-        b"WEFT_DIR": os.fsencode(data),
-        b"WEFT_TASK": os.fsencode(task),
-        OF_ATTEMPT.encode(): b"%d" % attempt,
-        OF_RUN.encode(): os.fsencode(home),
+        "WEFT_DIR": data,
+        "WEFT_TASK": task,
+        OF_ATTEMPT: str(attempt),
+        OF_RUN: home,
+        VARIABLE: progress,
     }
 
 
@@ -261,7 +359,8 @@ def _problem(job: CommandJob, ran: _Ran, stop: Stop) -> str | None:
         return f"it was {killed_by(-code)}"
     if code > 0:
         # a shell passes on the signal that killed its last command
-        hint = _HINTS.get(code) or (killed_by(code - 128) if _is_signal(code - 128) else "")
+        number = signal_of(code)
+        hint = _HINTS.get(code) or (killed_by(number) if number else "")
         hint = hint or ("no space left on device" if _is_full(job.dir) else "")
         return f"it exited with code {code}" + (f" ({hint})" if hint else "")
     return None
@@ -275,14 +374,10 @@ def _is_full(place: str) -> bool:
         return False
 
 
-def _is_signal(number: int) -> bool:
-    return number in (s.value for s in signal.valid_signals() if isinstance(s, signal.Signals))
-
-
 def killed_by(number: int) -> str:
     """A signal that killed, in words."""
     hint = _SIGNAL_HINTS.get(number)
-    name = signal.Signals(number).name if _is_signal(number) else f"signal {number}"
+    name = signal.Signals(number).name if is_signal(number) else f"signal {number}"
     return f"killed by {name}" + (f" ({hint})" if hint else "")
 
 

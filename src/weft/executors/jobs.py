@@ -1,278 +1,270 @@
-"""From a task to a job on this machine, and from its outcome to what is told of it."""
+"""The tasks of a run as jobs: what each reads and makes, how it is run, and how its end is told."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.executors.command import CommandJob, explain, own_environment, run_command, unlisted
-from weft.executors.desk import Desk
-from weft.executors.functions import FunctionJob, FunctionOutcome, FunctionWorker
-from weft.executors.gate import Gate
-from weft.executors.logs import LOG_ENDS, keep_logs, tail_of
-from weft.executors.processes import OF_RUN, Stop
-from weft.executors.progress import ENDING, VARIABLE, forget_progress
-from weft.executors.results import error_path, result_path
-from weft.executors.scratch import (
-    done_line,
-    last_change,
-    note_done,
-    read_done,
-    remove,
-    still_there,
+from weft.executors.allotments import Allotment, Allotting
+from weft.executors.base import Workload
+from weft.executors.command import CommandJob, CommandOutcome, unlisted
+from weft.executors.kept import ENDING
+from weft.executors.paths import log_name
+from weft.model.causes import CAUSE, USED
+from weft.model.events import (
+    OWN_FAULT,
+    REUSED,
+    Event,
+    ItemLost,
+    StartTask,
+    TaskFailed,
+    TaskFinished,
 )
-from weft.model.call import Call, refs
-from weft.model.events import MACHINE_LOST, NO_FAULT, OWN_FAULT, EventKind, StartTask
-from weft.model.workflow import Workflow
+from weft.store.content import digest_of, settle
+from weft.store.making import Making, content_of_pickle
+from weft.store.programs import VALUE
+from weft.store.store import KeptResult, Result
 
-_ODD = re.compile(r"[^A-Za-z0-9._+-]+")
-_KEPT = ".failed"
-News = tuple[EventKind, float, dict[str, Any]]  # what happened, its value and its detail
+_Rows = tuple[list[int], list[int]]  # where the items of each task begin, and all items
 
 
 class Jobs:
-    """The jobs of a run: where their files are, how they are run, how they ended."""
+    """The jobs of a run whose files are in `data`, and which keeps what is its own in `home`."""
 
-    def __init__(
-        self,
-        workflow: Workflow,
-        data: Path,
-        home: Path,
-        calls: Sequence[Call] | None,
-        timeout: float | None,
-        anywhere: bool,
-        keep_scratch: bool,
-    ) -> None:
-        self._workflow, self._calls, self._timeout = workflow, calls, timeout
-        self._anywhere, self._keep_scratch = anywhere, keep_scratch
-        self._data, self.home = os.path.realpath(data), os.path.realpath(home)
-        for place in ("attempts", "logs", "results"):
-            os.makedirs(os.path.join(self.home, place), mode=0o700, exist_ok=True)
-        self.results = os.path.join(self.home, "results")
-        self._done = os.path.join(self.home, "attempts", "done.jsonl")
-        self._environment = own_environment()
-        self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sittings
+    def __init__(self, work: Workload, data: str, home: str) -> None:
+        workflow = work.workflow
+        self.workflow, self.calls, self.anywhere = workflow, work.calls, work.absolute
+        self.data, self.home, self.results = data, home, os.path.join(home, "results")
+        self._timeout = work.timeout
+        self.store = work.store
+        self.allotting = Allotting(workflow, work.limit)
+        self._others = set[str]()  # parts of programs that were others where they ran, as was said
         self._names = workflow.item_names or (None,) * workflow.n_items
-        self._in = workflow.in_ptr.tolist(), workflow.in_item.tolist()
-        self._out = workflow.out_ptr.tolist(), workflow.out_item.tolist()
+        self._in: _Rows = workflow.in_ptr.tolist(), workflow.in_item.tolist()
+        self._out: _Rows = workflow.out_ptr.tolist(), workflow.out_item.tolist()
+        for place in ("attempts", "logs", "results"):
+            os.makedirs(os.path.join(home, place), mode=0o700, exist_ok=True)
 
     def name(self, task: int) -> str:
         """The name of a task."""
-        return self._workflow.task_names[task]
+        return self.workflow.task_names[task]
 
-    def worker(self) -> FunctionWorker:
-        """A worker process for calls; it is not started yet."""
-        marked = {**self._environment, OF_RUN.encode(): os.fsencode(self.home)}
-        return FunctionWorker(self._data, marked)
+    def read(self, task: int) -> list[int]:
+        """The items that a task reads."""
+        first, items = self._in
+        return items[first[task] : first[task + 1]]
 
-    def desk(self, processor: int) -> Desk:
-        """Where the attempts of a processor run."""
-        return Desk(self._desk(processor), self._done)
+    def made(self, task: int) -> list[int]:
+        """The items that a task makes."""
+        first, items = self._out
+        return items[first[task] : first[task + 1]]
 
-    def may_wait(self, task: int) -> bool:
-        """Whether its shell may be up before it is asked for, as far as anybody can tell.
+    def files(self, items: Iterable[int]) -> tuple[str, ...]:
+        """The names of items; one without a name is no file."""
+        return tuple(name for item in items if (name := self._names[item]) is not None)
 
-        Not where that takes up its time, or lets a script of the user's run.
-        """
-        if self._calls is not None or b"BASH_ENV" in self._environment:
-            return False
-        is_done = self.name(task) in self._before
-        return not is_done and self._timeout is None and self._workflow.spec(task).timeout is None
+    def log(self, attempt: int, task: int) -> str:
+        """Where what an attempt prints is kept: this path + ".out" and ".err"."""
+        return os.path.join(self.home, "logs", log_name(attempt, self.name(task)))
 
-    def run(
+    def has_files(self, item: int) -> bool:
+        """Whether the file of an item is in the data directory; what has no file always is."""
+        return all(os.path.exists(os.path.join(self.data, name)) for name in self.files([item]))
+
+    def kept(self, attempt: int, task: int) -> str:
+        """Where the directory of a failed attempt is kept."""
+        return os.path.join(self.home, "attempts", log_name(attempt, self.name(task)) + ENDING)
+
+    def timeout(self, task: int) -> float | None:
+        """The seconds that a task may take."""
+        own = self.workflow.spec(task).timeout
+        return self._timeout if own is None else own
+
+    def command(
         self,
         attempt: int,
         task: int,
-        desk: Desk,
-        worker: FunctionWorker,
-        stop: Stop,
-        gate: Gate | None = None,
-    ) -> News:
-        """Run an attempt to its end; a command only once its gate is open, if it has one."""
-        try:
-            if self._calls is None:
-                return self._run_command(attempt, task, desk, stop, gate)
-            return self._run_call(attempt, task, desk, worker, stop)
-        finally:
-            forget_progress(desk.path + ENDING)
-
-    def _run_command(
-        self, attempt: int, task: int, desk: Desk, stop: Stop, gate: Gate | None
-    ) -> News:
-        spec = self._workflow.spec(task)
-        job = CommandJob(
+        scratch: str,
+        log: str,
+        given: Allotment | None = None,
+        **more: Any,
+    ) -> CommandJob:
+        """An attempt at a task that is a command."""
+        given = given or Allotment()
+        spec = self.workflow.spec(task)
+        return CommandJob(
             task=self.name(task),
             command=spec.run or "",
-            dir=self._data,
-            scratch=desk.path,
-            log=self._log(attempt, task),
-            inputs=self._files(self._in, task),
-            outputs=self._files(self._out, task),
+            dir=self.data,
+            scratch=scratch,
+            log=log,
+            inputs=self.files(self.read(task)),
+            outputs=self.files(self.made(task)),
             attempt=attempt,
             home=self.home,
-            timeout=self._timeout if spec.timeout is None else spec.timeout,
-            keep_scratch=self._keep_scratch,
-            anywhere=self._anywhere,
-            progress=desk.path + ENDING,
+            timeout=self.timeout(task),
+            anywhere=self.anywhere,
             shell=spec.shell or "",
             ignores=spec.ignores,
+            keep=self.kept(attempt, task),
+            store="" if self.store is None else self.store.folder,
+            variables=given.variables,
+            limit=given.limit,
+            **more,
         )
-        outcome = run_command(job, stop, self._environment, desk, gate)
+
+    def result_sizes(self, task: int, size: int) -> dict[str | int, int]:
+        """The size of a function's result as that of each item that it makes."""
+        return {self._names[item] or item: size for item in self.made(task)}
+
+    def ended(self, job: CommandJob, outcome: CommandOutcome) -> Event:
+        """How an attempt at a command has ended."""
         if outcome.problem is None:
-            return _finished(outcome.seconds, outcome.sizes)
-        if self._keep_scratch:
-            with contextlib.suppress(OSError):
-                os.rename(job.scratch, f"{desk.path}-{attempt}{_KEPT}")
-        kind, fault, detail = self._failed(
-            outcome.problem, outcome.seconds, outcome.tail, outcome.log, code=outcome.exit
-        )
-        forgotten = unlisted(job)
-        return kind, fault, detail | ({"unlisted": forgotten} if forgotten else {})
-
-    def _run_call(
-        self, attempt: int, task: int, desk: Desk, worker: FunctionWorker, stop: Stop
-    ) -> News:
-        assert self._calls is not None
-        call, spec = self._calls[task], self._workflow.spec(task)
-        job = FunctionJob(
-            call=call,
-            results={other: self.result(other) for other in refs(call)},
-            result=desk.path + ".pkl",
-            error=error_path(os.path.join(self.home, "results"), task),
-            log=self._log(attempt, task),
-            live_log=desk.path,
-            environment={
-                "WEFT_DIR": self._data,
-                "WEFT_TASK": self.name(task),
-                "WEFT_ATTEMPT": str(attempt),
-                VARIABLE: desk.path + ENDING,
-            },
-            timeout=self._timeout if spec.timeout is None else spec.timeout,
-        )
-        outcome = worker.run(job, stop)
-        if outcome.problem is not None or stop.asked:
-            fault = OWN_FAULT if outcome.own_fault else MACHINE_LOST
-            problem = outcome.problem or "it was stopped"
-            return self._failed(problem, outcome.seconds, outcome.tail, outcome.log, fault)
-        try:
-            self._publish(job.result, attempt, task, outcome)
-        except OSError as error:
-            return self._failed(explain(error), outcome.seconds, "", None)
-        return _finished(outcome.seconds, self._result_sizes(task, outcome.size))
-
-    def _publish(self, source: str, attempt: int, task: int, outcome: FunctionOutcome) -> None:
-        path = self.result(task)
-        os.replace(source, path)
-        status = outcome.size, os.stat(path).st_mtime_ns
-        with contextlib.suppress(OSError):  # without the note the attempt is only repeated
-            note_done(
-                self._done, done_line(self.name(task), attempt, outcome.seconds, {path: status})
+            return self.finished(
+                job.attempt, outcome.seconds, outcome.sizes, outcome.warning, outcome.used
             )
+        return self.failed(
+            job.attempt,
+            outcome.problem,
+            outcome.seconds,
+            outcome.tail,
+            outcome.log,
+            code=outcome.exit,
+            forgotten=unlisted(job),
+            kept=outcome.kept,
+            cause=outcome.cause,
+            used=outcome.used,
+        )
 
-    def result(self, task: int) -> str:
-        """The file of a call's result."""
-        return result_path(self.results, task)
-
-    def is_there(self, item: int) -> bool:
-        """Whether the file of an item is there; what has no file always is."""
-        name = self._names[item]
-        if self._calls is not None:
-            return os.path.exists(self.result(int(self._workflow.item_producer[item])))
-        return name is None or os.path.exists(os.path.join(self._data, name))
-
-    def interrupted(self, running: Sequence[StartTask], ended: Mapping[int, float]) -> list[News]:
-        """How attempts ended that ran when the coordinator was killed, once nothing runs.
-
-        `ended` says of some when they were; of others their files tell until when they ran.
-        """
-        done = read_done(self._done)
-        self._before = {task: end for (task, _), end in done.items()}
-        return [
-            self._interrupted(start, done.get((self.name(start.task), start.attempt)), ended)
-            for start in running
-        ]
-
-    def _interrupted(
+    def finished(
         self,
-        start: StartTask,
-        done: tuple[float, Mapping[str, int]] | None,
-        ended: Mapping[int, float],
-    ) -> News:
-        log, desk = self._log(start.attempt, start.task), self._desk(start.processor)
-        until = ended.get(start.attempt) or last_change(desk, *(desk + end for end in LOG_ENDS))
-        keep_logs(desk, log)
-        if done is None or not still_there(self._data, done[1]):
-            tail, path = tail_of(log)
-            kind, fault, detail = self._failed("it was interrupted", None, tail, path, NO_FAULT)
-            return kind, fault, detail | {"until": until}
-        return self._as_done(start.task, *done)
+        attempt: int,
+        seconds: float,
+        sizes: Mapping[Any, int],
+        warning: str = "",
+        used: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """An attempt has ended well."""
+        detail: dict[str, Any] = {"seconds": seconds, "sizes": dict(sizes)}
+        detail |= {"warning": warning} if warning else {}
+        detail |= {USED: dict(used)} if used else {}
+        return TaskFinished(attempt, 0.0, detail=detail)
 
-    def done_before(self, task: int) -> News | None:
-        """How a task ended in an earlier sitting, if the journal has lost that and all is there."""
-        done = self._before.pop(self.name(task), None)
-        if done is None or not still_there(self._data, done[1]):
+    def begin(self, attempt: int, task: int) -> tuple[Making | None, Event | None]:
+        """What an attempt is made from; and its end, if all of that is there already."""
+        if self.store is None:
+            return None, None
+        making, found = self.store.begin(task)
+        if found is None:
+            return making, None
+        if found.call is not None:
+            return making, self._take_kept(attempt, task, making, found)
+        self.store.note(task, found.outputs)
+        if found.run == self.store.run:  # the journal has lost that
+            return making, self.finished(attempt, found.seconds, sizes_of(found))
+        detail = {"seconds": 0.0, "sizes": sizes_of(found), REUSED: found.run}
+        return making, TaskFinished(attempt, 0.0, detail=detail)
+
+    def told_by_store(self, start: StartTask) -> Event | None:
+        """The end of an attempt that nobody has heard of, if the store knows it."""
+        found = None if self.store is None else self.store.ended(start.task, start.attempt)
+        if found is None:
             return None
-        return self._as_done(task, *done)
+        return self.finished(start.attempt, found.seconds, sizes_of(found))
 
-    def _as_done(self, task: int, seconds: float, sizes: Mapping[str, int]) -> News:
-        if self._calls is not None:
-            return _finished(seconds, self._result_sizes(task, *sizes.values()))
-        return _finished(seconds, sizes)
-
-    def clear(self) -> None:
-        """Remove what attempts have left, once nothing runs; but not what is to be looked at."""
-        place = os.path.join(self.home, "attempts")
-        for entry in os.scandir(place):
-            if entry.path == self._done or (self._keep_scratch and entry.name.endswith(_KEPT)):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                remove(entry.path)
-            else:
-                os.unlink(entry.path)
-
-    def report(self, processor: int) -> str:
-        """The file that the attempt on a processor may write its progress to."""
-        return self._desk(processor) + ENDING
-
-    def _desk(self, processor: int) -> str:
-        return os.path.join(self.home, "attempts", str(processor + 1))
-
-    def _log(self, attempt: int, task: int) -> str:
-        name = _ODD.sub("_", self.name(task))[:60]
-        return os.path.join(self.home, "logs", f"{attempt}-{name}")
-
-    def _files(self, rows: tuple[list[int], list[int]], task: int) -> tuple[str, ...]:
-        pointers, items = rows
-        names = (self._names[item] for item in items[pointers[task] : pointers[task + 1]])
-        return tuple(name for name in names if name is not None)
-
-    def _result_sizes(self, task: int, size: int) -> dict[str | int, int]:
-        pointers, items = self._out
-        made = items[pointers[task] : pointers[task + 1]]
-        return {self._names[item] or item: size for item in made}
-
-    def _failed(
+    def add_result(
         self,
+        task: int,
+        making: Making | None,
+        content: str | None,
+        source: str | bytes | None,
+        other: str = "",
+        seconds: float = 0.0,
+    ) -> tuple[str, str]:
+        """Have it known what a function gave back, before that is in its place.
+
+        `source` is the file that will be there, or what will be among small results; None if it is
+        not kept. `other` is what of its program was another where it ran. Its content, and what is
+        to be said.
+        """
+        if self.store is None or making is None:
+            return "", ""
+        making, why = making.unless(other)
+        if isinstance(source, str):
+            file = settle(source)
+        else:
+            file = (0, 0, 0, "") if source is None else (len(source), 0, 0, digest_of(source))
+        if file is None:
+            raise FileNotFoundError(2, "No such file or directory", source)
+        if content is None or not content.startswith(VALUE):
+            content = content_of_pickle(making, content or file[3], self.store.run)
+        kept = KeptResult(self.store.run, task, content, file)
+        self.store.add_call(making, self.name(task), kept, seconds)
+        if not why or other in self._others:
+            return content, ""
+        self._others.add(other)
+        return content, f"{self.name(task)}: {why}; what uses it will be run again"
+
+    def _take_kept(self, attempt: int, task: int, making: Making, found: Result) -> Event | None:
+        """The end of an attempt whose result a run has kept; None if it is gone by now."""
+        store, kept = self.store, found.call
+        assert store is not None
+        assert store.kept is not None
+        assert kept is not None
+        is_own = kept[:2] == (store.run, task)  # the journal has lost that
+        try:
+            file = kept.file if is_own else store.kept.bring(kept, self.results, task)
+            if not is_own:
+                own = KeptResult(store.run, task, kept.content, file)
+                store.add_call(making, self.name(task), own)
+        except OSError:
+            return None
+        store.note(task, {}, kept.content)
+        sizes = self.result_sizes(task, file[0])
+        if is_own:
+            return self.finished(attempt, found.seconds, sizes)
+        detail = {"seconds": 0.0, "sizes": sizes, REUSED: kept.run}
+        return TaskFinished(attempt, 0.0, detail=detail)
+
+    def failed(
+        self,
+        attempt: int,
         reason: str,
-        seconds: float | None,
-        tail: str,
-        log: str | None,
+        seconds: float | None = 0.0,
+        tail: str = "",
+        log: str | None = None,
         fault: float = OWN_FAULT,
         code: int | None = None,
-    ) -> News:
-        detail = {
+        forgotten: list[str] | None = None,
+        until: float | None = None,
+        kept: str | None = None,
+        cause: str = "",
+        used: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """An attempt has come to nothing: why, the end of what it printed, and where all of it is.
+
+        `seconds` is None if nobody has measured it; `until` is the moment that it ran to, if known.
+        """
+        detail: dict[str, Any] = {
             "reason": reason,
             "exit": code,
             "log": None if log is None else os.path.relpath(log, self.home),
             "tail": tail,
             "seconds": seconds,
         }
-        return EventKind.TASK_FAILED, fault, detail
+        detail |= {"unlisted": forgotten} if forgotten else {}
+        detail |= {"until": until} if until is not None else {}
+        detail |= {"scratch": os.path.relpath(kept, self.home)} if kept else {}
+        detail |= {CAUSE: cause} if cause else {}
+        detail |= {USED: dict(used)} if used else {}
+        return TaskFailed(attempt, 0.0, fault, detail=detail)
+
+    def lost(self, item: int, host: int) -> Event:
+        """An item is no longer where the run believes it to be."""
+        return ItemLost(host * self.workflow.n_items + item, 0.0)
 
 
-def _finished(seconds: float, sizes: Mapping[Any, int]) -> News:
-    return EventKind.TASK_FINISHED, 0.0, {"seconds": seconds, "sizes": dict(sizes)}
+def sizes_of(result: Result) -> dict[str, int]:
+    """The bytes of a result's outputs."""
+    return {name: entry[0] for name, entry in result.outputs.items()}

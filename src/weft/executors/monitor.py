@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.executors.cpu_share import INTERVAL, differs
 from weft.executors.progress import Report
-from weft.model.events import Event, EventKind
+from weft.model.events import Event, SpeedChanged
 
 STALE = 5.0  # seconds; a processor that was not measured for so long is taken for available
 _REST = 50.0  # times what a measurement took, before the next one
@@ -24,7 +24,7 @@ class Pace:
         self.share, self._at = 0.0, begun
         self._rate, self._step, self._gap = 0.0, 0.0, math.inf
 
-    def reported(self, report: Report, now: float) -> bool:
+    def take(self, report: Report, now: float) -> bool:
         """It has said so; whether that is news."""
         share, at = report[0], now - report[1]
         if share == self.share:
@@ -65,16 +65,16 @@ class Monitor:
         self._told: dict[int, float] = {}  # by processor; NaN: only the run knows; else 1
         self._measured: dict[int, float] = {}  # by processor, when
         self._paces: dict[int, Pace] = {}  # by attempt
-        self._next = time.monotonic() + INTERVAL
+        self.due_at = time.monotonic() + INTERVAL  # for others to read
 
     def is_due(self) -> bool:
         """Whether it is time to measure."""
-        return time.monotonic() >= self._next
+        return time.monotonic() >= self.due_at
 
-    def over(self, begun: float, open_attempts: Container[int]) -> None:
+    def end_look(self, begun: float, open_attempts: Container[int]) -> None:
         """All that runs was measured; what was long not is taken for available."""
         now = time.monotonic()
-        self._next = now + max(INTERVAL, _REST * (now - begun))
+        self.due_at = now + max(INTERVAL, _REST * (now - begun))
         self._paces = {k: pace for k, pace in self._paces.items() if k in open_attempts}
         for processor, told in list(self._told.items()):
             measured = self._measured[processor]
@@ -83,7 +83,7 @@ class Monitor:
                 self._tell(processor, 1.0, {"by": "nothing"})
                 del self._told[processor]
 
-    def measured(
+    def note_share(
         self, processor: int, attempt: int, begun: float, share: float, report: Report | None
     ) -> None:
         """An attempt gets this share of what it wants, and may have reported its progress."""
@@ -92,7 +92,7 @@ class Monitor:
         detail: dict[str, Any] = {"by": "share", "attempt": attempt}
         if report is not None:
             pace = self._paces.setdefault(attempt, Pace(begun))
-            news = pace.reported(report, now)
+            news = pace.take(report, now)
             if share > 0 and pace.is_known:
                 if news or pace.is_overdue(now) or self._told.get(processor) == 0:
                     detail |= {"by": "progress", "progress": pace.share, "rate": pace.rate(now)}
@@ -101,12 +101,12 @@ class Monitor:
                 return
         self._tell_change(processor, share, detail)
 
-    def silent(self, processor: int) -> None:
+    def note_silence(self, processor: int) -> None:
         """Nothing is heard of its machine, whatever it may be doing."""
         self._measured[processor] = time.monotonic()
         self._tell_change(processor, 0.0, {"by": "silence"})
 
-    def back(self, processor: int) -> None:
+    def note_return(self, processor: int) -> None:
         """Its machine is heard of again."""
         self._tell_change(processor, 1.0, {"by": "silence"})
 
@@ -116,4 +116,4 @@ class Monitor:
 
     def _tell(self, processor: int, share: float, detail: dict[str, Any]) -> None:
         self._told[processor] = share
-        self._post(Event(EventKind.AVAILABILITY, processor, 0.0, share, detail))
+        self._post(SpeedChanged(processor, 0.0, share, detail=detail))

@@ -1,16 +1,25 @@
-"""The names of a workflow's files, before anything runs: none leaves the run's directory."""
+"""Names of files: a workflow's, none of which leaves the run's directory, and those of logs."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from weft.errors import InputError
 from weft.model.workflow import Workflow
 
 OWN = ".weft"  # where runs keep what is theirs
+_ODD = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
+def log_name(attempt: int, task: str) -> str:
+    """What the logs of an attempt are called, without their endings."""
+    return f"{attempt}-{_ODD.sub('_', task)[:60]}"
+
+
+@lru_cache(maxsize=1)  # a run is checked where it is read, begun and performed
 def check_paths(workflow: Workflow, absolute_ok: bool = False) -> None:
     """An InputError unless every task has a command, and every file a place of its own.
 
@@ -54,13 +63,14 @@ def _problem(name: str, absolute_ok: bool) -> str | None:
 
 
 def _check_clashes(names: Iterable[str]) -> None:
-    known = set(names)
+    known, folders = set(names), set[str]()
     for name in sorted(known):
-        parent = os.path.dirname(name)
-        while parent not in ("", "/"):
+        parent = name.rpartition("/")[0]
+        while parent and parent not in folders:
             if parent in known:
                 raise InputError(
                     f"{parent!r} is a file too: one path cannot be both a file and a directory",
                     place=f"file {name!r}",
                 )
-            parent = os.path.dirname(parent)
+            folders.add(parent)
+            parent = parent.rpartition("/")[0]

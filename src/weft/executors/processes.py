@@ -11,6 +11,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from weft.executors.kept import ENDING
 
 GRACE = 2.0  # seconds between the request to end and the end
 HURRY = 0.2  # the same where every second costs
@@ -20,19 +23,16 @@ _LONGEST_WAIT = 1e6  # seconds; poll takes an int of milliseconds
 _WAITID = getattr(os, "waitid", None)  # not on every system
 
 
+@dataclass(eq=False)
 class Stop:
     """Lets another thread end the group of a process that a thread waits for."""
 
-    def __init__(self) -> None:
-        self.asked, self._grace = False, GRACE
-        self._lock = threading.Lock()
-        self._group: int | None = None
-        self._timer: threading.Timer | None = None
-
-    @property
-    def group(self) -> int | None:
-        """The group that can be ended now, if there is one."""
-        return self._group
+    asked: bool = False
+    group: int | None = None  # that can be ended now
+    memory: int = 0  # bytes that its processes had, at most, whenever somebody looked
+    _grace: float = GRACE
+    _timer: threading.Timer | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, grace: float = GRACE) -> None:
         """Ask for the end, gently at first; nothing happens if it has already come."""
@@ -40,30 +40,34 @@ class Stop:
             self.asked, self._grace = True, grace
             self._begin()
 
+    def note_memory(self, seen: int) -> None:
+        """Its processes have so much memory now."""
+        self.memory = max(self.memory, seen)
+
     def _begin(self) -> None:
-        if self._group is not None and self._timer is None:
-            signal_group(self._group, signal.SIGTERM)
+        if self.group is not None and self._timer is None:
+            signal_group(self.group, signal.SIGTERM)
             self._timer = threading.Timer(self._grace, self._finish)
             self._timer.daemon = True
             self._timer.start()
 
     def _finish(self) -> None:
         with self._lock:
-            if self._group is not None:
-                signal_group(self._group, signal.SIGKILL)
+            if self.group is not None:
+                signal_group(self.group, signal.SIGKILL)
 
     @contextlib.contextmanager
-    def over(self, group: int) -> Iterator[None]:
-        """While this lasts the group can be ended; its leader must not be reaped in it."""
+    def aim_at(self, group: int) -> Iterator[None]:
+        """Let the group be ended while this lasts; its leader must not be reaped in it."""
         with self._lock:
-            self._group = group
+            self.group = group
             if self.asked:
                 self._begin()
         try:
             yield
         finally:
             with self._lock:
-                self._group = None
+                self.group = None
                 timer, self._timer = self._timer, None
             if timer is not None:
                 timer.cancel()
@@ -143,6 +147,12 @@ def kill_left_behind(home: str) -> list[int]:
     return killed
 
 
+def has_left_behind(home: str) -> bool:
+    """Whether processes of a run still run, though nobody drives it; False where nobody can say."""
+    spared = _ancestors()
+    return any(pid not in spared and _belongs(pid, home) for pid in _processes())
+
+
 def _processes() -> list[int]:
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -164,22 +174,26 @@ def _ancestors() -> set[int]:
     return found
 
 
+def _environment(pid: int) -> dict[bytes, bytes]:
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
+
+
 def _attempt_of(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            given = dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
-        return int(given.get(OF_ATTEMPT.encode(), b"-1"))
+        return int(_environment(pid).get(OF_ATTEMPT.encode(), b"-1"))
     except (OSError, ValueError):
         return -1
 
 
 def _belongs(pid: int, home: str) -> bool:
-    mark = os.fsencode(f"{OF_RUN}={home}")
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            if mark in file.read().split(b"\0"):
-                return True
-        return os.readlink(f"/proc/{pid}/cwd").startswith(os.path.join(home, "attempts", ""))
+        if _environment(pid).get(OF_RUN.encode()) == os.fsencode(home):
+            return True
+        attempts = os.path.join(home, "attempts", "")
+        within = os.readlink(f"/proc/{pid}/cwd").removeprefix(attempts)
+        # in a directory that was kept somebody may look around
+        return not (within.startswith("/") or within.partition("/")[0].endswith(ENDING))
     except OSError:  # gone, a zombie, or another user's
         return False
 

@@ -51,7 +51,7 @@ def _note(path: str, share: float) -> None:
 
 
 @contextlib.contextmanager
-def heard_by(hear: Callable[[float], None]) -> Iterator[None]:
+def report_to(hear: Callable[[float], None]) -> Iterator[None]:
     """While this lasts, what this thread tells of its progress is heard."""
     before = getattr(_here, "hear", None)
     _here.hear = hear

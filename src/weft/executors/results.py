@@ -6,14 +6,18 @@ one file, `small.bin`: to make a file for each would cost more than the tasks do
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from weft.errors import WeftError
+from weft.store.content import Entry, Memory, digest_of, settle
+from weft.store.store import KeptResult
 
 SMALL = "small.bin"
 _HEAD = struct.Struct("<qq")  # task, length
@@ -36,6 +40,12 @@ def load_error(results: str | os.PathLike[str], task: int) -> Exception | None:
     except Exception:  # there is none, or unpickling it calls code that raises
         return None
     return error if isinstance(error, Exception) else None
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Write a file for its owner only."""
+    with open(path, "wb", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
+        file.write(content)
 
 
 class NoResultError(WeftError):
@@ -65,6 +75,16 @@ class SmallResults:
         if os.write(self._descriptor, record) < len(record):
             raise OSError(28, "No space left on device")
 
+    def keep_apart(
+        self, task: int, content: bytes, note: Callable[[str], None] = lambda path: None
+    ) -> None:
+        """Keep a result in a file of its own, which appears whole, after it was taken note of."""
+        path = result_path(self._results, task)
+        write_private(path + ".tmp", content)
+        note(path + ".tmp")
+        os.replace(path + ".tmp", path)
+        self.large.add(task)
+
     def close(self) -> None:
         """Let go of the file."""
         if self._descriptor >= 0:
@@ -84,15 +104,19 @@ def small_places(results: str | os.PathLike[str]) -> dict[int, tuple[int, int]]:
 
 @lru_cache(maxsize=4)
 def _places(path: str, size: int, changed: int) -> dict[int, tuple[int, int]]:
-    return {task: (offset, length) for task, offset, length in _records(path)}
+    return {task: (offset, length) for task, offset, length in _records_in(path)}
 
 
-def _records(path: str) -> list[tuple[int, int, int]]:
-    found: list[tuple[int, int, int]] = []
+def _records_in(path: str) -> list[tuple[int, int, int]]:
     try:
-        content = Path(path).read_bytes()
+        return _records(Path(path).read_bytes())
     except FileNotFoundError:
-        return found
+        return []
+
+
+def _records(content: bytes) -> list[tuple[int, int, int]]:
+    """The task, the offset and the length of each whole record."""
+    found: list[tuple[int, int, int]] = []
     at = 0
     while at + _HEAD.size <= len(content):
         task, length = _HEAD.unpack_from(content, at)
@@ -106,7 +130,7 @@ def _records(path: str) -> list[tuple[int, int, int]]:
 
 def _whole(path: str) -> int:
     """The length of the file without a record that was cut short."""
-    records = _records(path)
+    records = _records_in(path)
     return records[-1][1] + records[-1][2] if records else 0
 
 
@@ -120,12 +144,74 @@ def is_kept(results: str | os.PathLike[str], task: int) -> bool:
     return os.path.exists(result_path(results, task)) or task in small_places(results)
 
 
+class KeptResults:
+    """What the runs of a directory have kept of functions: is it there, and as it was?"""
+
+    def __init__(self, data: str | os.PathLike[str]) -> None:
+        self._data, self._memory = os.fspath(data), Memory(data)
+        self._seen: dict[KeptResult, bool] = {}
+        self._small: dict[str, dict[int, bytes]] = {}  # by run
+
+    def folder(self, run: str) -> str:
+        """Where the results of a run are."""
+        return os.path.join(self._data, _results_of(run))
+
+    def has(self, kept: KeptResult) -> bool:
+        """Whether a result is there with the content that it had; it is looked at once."""
+        if kept not in self._seen:
+            self._seen[kept] = self._look(kept)
+        return self._seen[kept]
+
+    def _look(self, kept: KeptResult) -> bool:
+        if not kept.run or "/" in kept.run or kept.run.startswith("."):
+            return False
+        name = result_path(_results_of(kept.run), kept.number)
+        self._memory.learn(name, kept.file)
+        content = self._memory.content(name)
+        if content is None and (small := self._smalls(kept.run).get(kept.number)) is not None:
+            content = digest_of(small)
+        return content == kept.file[3]
+
+    def _smalls(self, run: str) -> dict[int, bytes]:
+        if run not in self._small:
+            path = os.path.join(self.folder(run), SMALL)
+            content = Path(path).read_bytes() if os.path.exists(path) else b""
+            places = {task: (at, length) for task, at, length in _records(content)}
+            self._small[run] = {t: content[at : at + n] for t, (at, n) in places.items()}
+        return self._small[run]
+
+    def bring(self, kept: KeptResult, results: str, task: int) -> Entry:
+        """Have a result among those of another run, too; its file as it is there.
+
+        It is a link where there can be one: then it stays when the run that made it goes.
+        """
+        source, target = result_path(self.folder(kept.run), kept.number), result_path(results, task)
+        if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+            return kept.file
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(target + ".tmp")
+        entry: Entry | None = kept.file
+        try:
+            os.link(source, target + ".tmp")
+        except OSError:  # it is among small ones, or this file system has no links
+            write_private(target + ".tmp", read_result(self.folder(kept.run), kept.number))
+            entry = settle(target + ".tmp")
+        if entry is None or entry[3] != kept.file[3]:
+            raise FileNotFoundError(2, "it is not what it was", source)
+        os.replace(target + ".tmp", target)
+        return entry
+
+
+def _results_of(run: str) -> str:
+    return os.path.join(".weft", "runs", run, "results")
+
+
 def load_result(results: str | os.PathLike[str], task: int, name: str = "") -> Any:
     """The result of a task that has finished."""
     shown = repr(name) if name else str(task)
     path = Path(result_path(results, task))
     try:
-        return pickle.loads(_content(results, task, path))
+        return pickle.loads(read_result(results, task))
     except FileNotFoundError:
         raise NoResultError(f"task {shown} has no result: it has not finished") from None
     except Exception as error:  # unpickling calls code of the objects, which may raise anything
@@ -133,9 +219,10 @@ def load_result(results: str | os.PathLike[str], task: int, name: str = "") -> A
         raise WeftError(f"the result of task {shown} cannot be read: {what} ({path})") from error
 
 
-def _content(results: str | os.PathLike[str], task: int, path: Path) -> bytes:
+def read_result(results: str | os.PathLike[str], task: int) -> bytes:
+    """The result of a task that has finished, as it is pickled."""
     try:
-        return path.read_bytes()
+        return Path(result_path(results, task)).read_bytes()
     except FileNotFoundError:
         place = small_places(results).get(task)
         if place is None:

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.errors import InputError, unknown_name
 from weft.files import in_file, is_stdout, read_text, write_text
-from weft.formats.document import read_document
 from weft.formats.fields import mapping, shown
-from weft.formats.json_text import dump_json, parse_json
+from weft.formats.texts import dump_json, dump_yaml, parse_json, parse_yaml, read_document
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
-from weft.formats.yaml_text import dump_yaml, parse_yaml
+from weft.lazy import lazily
 from weft.model import Platform, Workflow
 
 if TYPE_CHECKING:
-    from weft.formats.journal import write_journal
-    from weft.formats.perfetto import (
+    from weft.formats.traces import (
         run_trace_events,
         trace_events,
+        write_journal,
         write_run_trace,
         write_trace,
     )
     from weft.formats.wfformat import workflow_from_wfformat, workflow_to_wfformat
     from weft.formats.world import world_from_dict
-    from weft.model.world import World
+    from weft.model.world import WorldFile
 
 # What a small `weft plan` has no use for is imported when first used.
-_HOMES = {
-    "dump_stg": "stg",
-    "dump_wfformat": "wfformat",
-    "load_dagman": "dagman",
-    "parse_dagman": "dagman",
-    "parse_dot": "dot",
-    "parse_stg": "stg",
-    "parse_wfformat": "wfformat",
-    "run_trace_events": "perfetto",
-    "trace_events": "perfetto",
-    "workflow_from_wfformat": "wfformat",
-    "workflow_to_wfformat": "wfformat",
-    "world_from_dict": "world",
-    "write_journal": "journal",
-    "write_run_trace": "perfetto",
-    "write_trace": "perfetto",
-}
+__getattr__ = lazily(
+    __name__,
+    dagman="load_dagman parse_dagman",
+    dot="parse_dot",
+    stg="dump_stg parse_stg",
+    traces="run_trace_events trace_events write_journal write_run_trace write_trace",
+    wfformat="dump_wfformat parse_wfformat platform_from_wfformat workflow_from_wfformat "
+    "workflow_to_wfformat",
+    world="world_from_dict",
+)
 
 __all__ = [
     "FORMATS",
@@ -73,6 +64,7 @@ __all__ = [
     "write_trace",
 ]
 
+Loaded = TypeVar("Loaded")
 Source = str | os.PathLike[str] | Mapping[str, object]
 
 
@@ -95,16 +87,16 @@ def _from_document(document: object) -> Workflow:
     return workflow_from_dict(content)
 
 
+def _platform_from_document(content: Mapping[str, object]) -> Platform:
+    """A platform from the content of a weft file, or the machines of a WfFormat one."""
+    if "workflow" in content and "processors" not in content and "hosts" not in content:
+        return _later("platform_from_wfformat")(content)  # type: ignore[no-any-return]
+    return platform_from_dict(content)
+
+
 def _later(name: str) -> Callable[..., Any]:
     """A function of the name, whose module is imported when it is called."""
     return lambda *arguments: __getattr__(name)(*arguments)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name of another format on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 FORMATS: dict[str, Format] = {
@@ -121,7 +113,7 @@ FORMATS: dict[str, Format] = {
         lambda workflow: dump_json(workflow_to_dict(workflow)),
     ),
     "wfformat": Format(
-        "WfCommons traces, WfFormat 1.5 (.json, told by content when read)",
+        "WfCommons traces, WfFormat 1.5 and 1.6 (.json, told by content when read)",
         (),
         _later("parse_wfformat"),
         _later("dump_wfformat"),
@@ -139,8 +131,16 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def load(source: Source, format: str | None = None) -> Workflow:
-    """A workflow from a file, its format told by its suffix, or from a plain document."""
+def load(source: Source, format: str | None = None, *, resources: bool = True) -> Workflow:
+    """A workflow from a file, its format told by its suffix, or from a plain document.
+
+    Without resources, every task takes one core and nothing else, whatever the file says.
+    """
+    workflow = _load_workflow(source, format)
+    return workflow if resources else workflow.without_requests()
+
+
+def _load_workflow(source: Source, format: str | None) -> Workflow:
     if isinstance(source, Mapping):
         return _from_document(source)
     path = _path(source)
@@ -152,25 +152,26 @@ def load(source: Source, format: str | None = None) -> Workflow:
 
 
 def load_platform(source: Source) -> Platform:
-    """A platform from a YAML or JSON file, or from a plain document."""
-    if isinstance(source, Mapping):
-        return platform_from_dict(source)
-    path = _path(source)
-    with in_file(path):
-        _check_suffix(path, "platform")
-        document = mapping(read_document(path))
-        return platform_from_dict(document)  # type: ignore[arg-type]
+    """A platform from a YAML or JSON file, or from a plain document.
+
+    That of a WfFormat trace has its machines.
+    """
+    return _load(source, "platform", _platform_from_document)
 
 
-def load_world(source: Source) -> World:
+def load_world(source: Source) -> WorldFile:
     """A simulated world from a YAML or JSON file, or from a plain document."""
+    build: Callable[..., WorldFile] = _later("world_from_dict")
+    return _load(source, "world", build)
+
+
+def _load(source: Source, kind: str, build: Callable[..., Loaded]) -> Loaded:
     if isinstance(source, Mapping):
-        return _later("world_from_dict")(source)  # type: ignore[no-any-return]
+        return build(source)
     path = _path(source)
     with in_file(path):
-        _check_suffix(path, "world")
-        document = mapping(read_document(path))
-        return _later("world_from_dict")(document)  # type: ignore[no-any-return]
+        _check_suffix(path, kind)
+        return build(mapping(read_document(path)))
 
 
 def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = None) -> None:

@@ -1,32 +1,111 @@
-"""What a DAGMan file says: its jobs, the arcs between them, and where each was said."""
+"""What a DAGMan file says: its files, its jobs, the arcs between them, and where each was said."""
 
 from __future__ import annotations
 
+import codecs
+import os
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from weft.arrays import IntArray, csr
+from weft.arrays import IntArray
 from weft.errors import InputError
-from weft.formats.dagman_files import Source
+from weft.files import MAX_BYTES, in_file, printable
+from weft.formats.dagman_syntax import Statement, statements
+from weft.formats.fields import shown
+from weft.model.resources import Request
+from weft.model.workflow import cycle_error, topological_order
 
-MOST_JOBS = 2_000_000
-MOST_ARCS = 50_000_000
-_SHOWN = 12  # jobs of a cycle that are named
+
+@dataclass(frozen=True, eq=False)
+class DagmanFile:
+    """One file: where it is (None for a mere text), its bytes and its statements."""
+
+    path: Path | None
+    raw: bytes
+    statements: list[Statement]
 
 
 class Place(NamedTuple):
     """A line of a file."""
 
-    source: Source
+    source: DagmanFile
     line: int
 
     def wrong(self, problem: str) -> InputError:
         """An error there."""
-        return self.source.wrong(self.line, problem)
+        path = self.source.path
+        source = "" if path is None else printable(path)
+        return InputError(problem, place=f"line {self.line}", source=source)
+
+
+def text_source(text: str) -> DagmanFile:
+    """A text that is in no file, and hence can name none."""
+    return DagmanFile(None, b"", statements(text))
+
+
+class Files:
+    """Reads each file once, however often it is named.
+
+    Paths are relative to the folder of the first file, as if it were submitted from there; what
+    is not there is looked for in the working directory, as if it were submitted from here.
+    """
+
+    def __init__(self, first: Path) -> None:
+        self.bases = (first.parent, Path())
+        self._read: dict[str, DagmanFile] = {}
+
+    def open(self, path: Path) -> DagmanFile:
+        """The file at a path."""
+        key = os.path.realpath(path)
+        if key not in self._read:
+            with in_file(path):
+                self._read[key] = _source(path)
+        return self._read[key]
+
+    def open_named(self, name: str, bases: Sequence[Path], place: Place) -> DagmanFile:
+        """The file that a line of another names."""
+        places = [base / name for base in bases]
+        path = next((p for p in places if is_there(p)), places[0])
+        if not is_there(path):
+            problem = f"the file {shown(name)} cannot be read: there is no {printable(path)}"
+            raise place.wrong(problem)
+        return self.open(path)
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long
+        return False
+
+
+def _source(path: Path) -> DagmanFile:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except ValueError:  # a zero byte in the path
+        raise InputError("this is not a path") from None
+    except FileNotFoundError:
+        raise InputError("cannot read it: there is no such file or directory") from None
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read it: {reason}") from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"the file is too large: more than {MAX_BYTES:,} bytes")
+    # DAGMan does not ask for UTF-8; a comment in another code is as good
+    text = raw.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    return DagmanFile(path, raw, statements(text))
+
+
+MOST_JOBS = 2_000_000
+MOST_ARCS = 50_000_000
 
 
 class Node(NamedTuple):
@@ -46,12 +125,14 @@ class Node(NamedTuple):
 class Scope:
     """A file and what it includes, where names are without a prefix; a splice is another."""
 
-    source: Source
+    source: DagmanFile
     prefix: str = ""
+    bases: tuple[Path, ...] = ()  # where the files that it names are looked for
     nodes: dict[str, int] = field(default_factory=dict)  # by the name without the prefix
     jobs: dict[str, int] = field(default_factory=dict)  # those that are run in their turn
     splices: dict[str, Scope] = field(default_factory=dict)
-    included: list[Source] = field(default_factory=list)
+    descriptions: dict[str, str] = field(default_factory=dict)  # of jobs, by their names
+    included: list[DagmanFile] = field(default_factory=list)
     initial: list[int] = field(default_factory=list)  # jobs without parents, when it was read
     terminal: list[int] = field(default_factory=list)
     pins_in: dict[int, list[int]] = field(default_factory=dict)
@@ -59,7 +140,7 @@ class Scope:
 
 
 @dataclass(eq=False)
-class Dag:
+class DagmanDag:
     """A DAGMan file with all its splices, each node by its index in the order of the files."""
 
     nodes: list[Node] = field(default_factory=list)
@@ -69,6 +150,8 @@ class Dag:
     done: set[int] = field(default_factory=set)
     priorities: dict[int, tuple[int, Place]] = field(default_factory=dict)  # by PRIORITY
     macros: dict[int, Place] = field(default_factory=dict)  # a priority by VARS
+    requests: dict[int, Request] = field(default_factory=dict)  # by submit descriptions
+    notes: dict[str, None] = field(default_factory=dict)  # what of these could not be read
     parents: IntArray = field(default_factory=lambda: np.zeros(0, np.int32))
     children: IntArray = field(default_factory=lambda: np.zeros(0, np.int32))
 
@@ -102,7 +185,7 @@ class Arcs:
         self._has_parent.update(below)
         self._has_child.update(above)
 
-    def ends(self, scope: Scope, first: int, last: int) -> None:
+    def note_ends(self, scope: Scope, first: int, last: int) -> None:
         """Note which of the nodes from first to last have no parents, and which no children."""
         scope.initial = [i for i in range(first, last) if i not in self._has_parent]
         scope.terminal = [i for i in range(first, last) if i not in self._has_child]
@@ -114,48 +197,12 @@ class Arcs:
         _, kept = np.unique(parents.astype(np.int64) * len(nodes) + children, return_index=True)
         kept.sort()
         parents, children = parents[kept], children[kept]
-        if not bool(np.all(parents < children)):
-            lines = np.repeat(np.arange(len(self._counts), dtype=np.int32), self._counts)
-            self._check(parents, children, lines[kept], nodes)
+        _, cycle = topological_order(parents, children, len(nodes))
+        if cycle:
+            lines = np.repeat(np.arange(len(self._counts)), self._counts)[kept]
+            arcs = enumerate(zip(parents.tolist(), children.tolist(), strict=True))
+            number = {arc: k for k, arc in arcs}
+            last = max(lines[number[arc]] for arc in pairwise([*cycle, cycle[0]]))
+            problem = cycle_error("jobs", [nodes[i].name for i in cycle]).problem
+            raise self._places[last].wrong(problem)
         return parents, children
-
-    def _check(
-        self, parents: IntArray, children: IntArray, lines: IntArray, nodes: list[Node]
-    ) -> None:
-        """No cycle; the error is at the last line of those that make one."""
-        n = len(nodes)
-        pointers, columns = csr(parents, children, n)
-        ptr, below = pointers.tolist(), columns.tolist()
-        waiting = np.bincount(children, minlength=n).tolist()
-        ready = [i for i in range(n) if waiting[i] == 0]
-        for i in ready:  # it grows
-            for child in below[ptr[i] : ptr[i + 1]]:
-                waiting[child] -= 1
-                if waiting[child] == 0:
-                    ready.append(child)
-        if len(ready) == n:
-            return
-        above: dict[int, tuple[int, int]] = {}
-        for parent, child, line in zip(
-            parents.tolist(), children.tolist(), lines.tolist(), strict=True
-        ):
-            if waiting[parent] > 0 and waiting[child] > 0:
-                above.setdefault(child, (parent, line))
-        cycle = _cycle(above)
-        names = [nodes[i].name for i in [*cycle, cycle[0]]]
-        if len(names) > _SHOWN:
-            names[_SHOWN // 2 : -_SHOWN // 2] = [f"... ({len(names) - _SHOWN} more) ..."]
-        last = max(above[i][1] for i in cycle)
-        raise self._places[last].wrong(f"the jobs form a cycle: {' -> '.join(names)}")
-
-
-def _cycle(above: dict[int, tuple[int, int]]) -> list[int]:
-    """A cycle, its first node first, found by going up from node to parent."""
-    node, path, seen = min(above), list[int](), dict[int, int]()
-    while node not in seen:
-        seen[node] = len(path)
-        path.append(node)
-        node = above[node][0]
-    cycle = path[seen[node] :][::-1]
-    at = cycle.index(min(cycle))
-    return cycle[at:] + cycle[:at]

@@ -11,8 +11,45 @@ import re
 from typing import NamedTuple
 
 from weft.errors import InputError, unknown_name
-from weft.formats.dagman_forms import FORMS, SHAPES
 from weft.formats.fields import shown
+
+# the words after a command, as a user is told, and as they must be
+FORMS = {
+    "RETRY": ("JOB TIMES [UNLESS-EXIT CODE]", r"W [0-9]+( UNLESS-EXIT N)?"),
+    "ABORT_DAG_ON": ("JOB CODE [RETURN CODE]", r"W N( RETURN [0-9]+)?"),
+    "PRIORITY": ("JOB NUMBER", r"W N"),
+    "CATEGORY": ("JOB CATEGORY", r"W W"),
+    "MAXJOBS": ("CATEGORY NUMBER", r"W [0-9]+"),
+    "PRE_SKIP": ("JOB CODE", r"W N"),
+    "DONE": ("JOB", r"W"),
+    "SPLICE": ("NAME FILE [DIR DIRECTORY]", r"W W( DIR W)?"),
+    "INCLUDE": ("FILE", r"W"),
+    "CONNECT": ("SPLICE SPLICE", r"W W"),
+    "PIN_IN": ("JOB NUMBER", r"W 0*[1-9][0-9]*"),
+    "PIN_OUT": ("JOB NUMBER", r"W 0*[1-9][0-9]*"),
+    "CONFIG": ("FILE", r"W"),
+    "DOT": (
+        "FILE [[DONT-]UPDATE] [[DONT-]OVERWRITE] [INCLUDE FILE]",
+        r"W( (DONT-)?(UPDATE|OVERWRITE)| INCLUDE W)*",
+    ),
+    "NODE_STATUS_FILE": ("FILE [SECONDS] [ALWAYS-UPDATE]", r"W( N| ALWAYS-UPDATE)*"),
+    "JOBSTATE_LOG": ("FILE", r"W"),
+    "SAVE_POINT_FILE": ("JOB [FILE]", r"W( W)?"),
+    "SET_JOB_ATTR": ("NAME = VALUE", r"[^ =]+ ?=.*"),
+    "ENV": ("SET|GET VARIABLES", r"(SET|GET)( W)+"),
+    "REJECT": ("", r""),
+    "SCRIPT": (
+        "[DEFER STATUS SECONDS] [DEBUG FILE STDOUT|STDERR|ALL] PRE|POST|HOLD JOB PROGRAM ...",
+        r"(DEFER N N |DEBUG W (STDOUT|STDERR|ALL) )*(PRE|POST|HOLD) W( W)+",
+    ),
+}
+SHAPES = {
+    command: re.compile(
+        re.sub(r"\bN\b", "[+-]?[0-9]+", re.sub(r"\bW\b", "[^ ]+", shape)), re.IGNORECASE
+    )
+    for command, (_, shape) in FORMS.items()
+}
+
 
 NODES = frozenset({"JOB", "FINAL", "PROVISIONER", "SERVICE", "SUBDAG"})
 _MAY_BE_DONE = ("JOB", "SUBDAG", "PROVISIONER")
@@ -42,9 +79,10 @@ _DASHED = {"ABORT_DAG_ON": "ABORT-DAG-ON", "SUBMIT_DESCRIPTION": "SUBMIT-DESCRIP
 class Statement(NamedTuple):
     """A command, on the lines from `line` to `end`, and its words in a fixed form.
 
-    A node: its name, its submit file ("" if inline), and "DONE" or "". PARENT: both lists with an
-    empty word between. VARS: the job and the macros' names in lower case. SCRIPT: the job. All
-    else as it is written.
+    A node: its name, its submit file ("" if inline), and "DONE" or ""; then, if it has either, its
+    directory and its inline description. SUBMIT-DESCRIPTION: its name and the description. PARENT:
+    both lists with an empty word between. VARS: the job and the macros' names in lower case.
+    SCRIPT: the job. All else as it is written.
     """
 
     line: int
@@ -182,14 +220,18 @@ def _described(
         raise _misused(command, "NAME {" if command == "SUBMIT_DESCRIPTION" else form, words)
     name, submit, *rest = words
     close = _close(submit) if command != "SUBDAG" else ""
+    body = ""
     if close:
+        begins = at
         tail, at = _inline(lines, at, close, name)
-        submit, rest = "", rest + _words(tail)
+        submit, rest, body = "", rest + _words(tail), "\n".join(lines[begins : at - 1])
     if command == "SUBMIT_DESCRIPTION":
         if not close:
             raise InputError(f"expected an inline description after {shown(name)}: {{ ... }}")
-        return command, [name], at
-    return command, [_node_name(name), sayable(submit), _options(command, form, words, rest)], at
+        return command, [name, body], at
+    done, directory = _options(command, form, words, rest)
+    more = [directory, body] if directory or body else []
+    return command, [_node_name(name), sayable(submit), done, *more], at
 
 
 def _close(submit: str) -> str:
@@ -223,19 +265,20 @@ def _node_name(name: str) -> str:
     return sayable(name)
 
 
-def _options(command: str, form: str, words: list[str], rest: list[str]) -> str:
-    """Whether the node is done; DIR, NOOP and DONE may follow it."""
-    done, at = "", 0
+def _options(command: str, form: str, words: list[str], rest: list[str]) -> tuple[str, str]:
+    """Whether the node is done, and its directory; DIR, NOOP and DONE may follow it."""
+    done, directory, at = "", "", 0
     while at < len(rest):
         option = rest[at].upper()
         if option == "DIR" and at + 1 < len(rest):
             at += 1
+            directory = rest[at]
         elif option == "DONE" and command in _MAY_BE_DONE:
             done = "DONE"
         elif option != "NOOP":
             raise _misused(command, form, words)
         at += 1
-    return done
+    return done, directory
 
 
 def _family(words: list[str]) -> list[str]:
@@ -244,8 +287,7 @@ def _family(words: list[str]) -> list[str]:
     at = large.index("CHILD") if "CHILD" in large else 0
     if at == 0 or at == len(words) - 1 or large.count("CHILD") > 1 or "PARENT" in large:
         raise _misused("PARENT", "JOB ... CHILD JOB ...", words)
-    words[at] = ""
-    return words
+    return [*words[:at], "", *words[at + 1 :]]
 
 
 def _macros(body: str) -> list[str]:

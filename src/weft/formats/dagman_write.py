@@ -24,8 +24,7 @@ from typing import Literal
 from weft.errors import InputError, unknown_name
 from weft.files import printable, write_bytes
 from weft.formats.dagman import read_dag
-from weft.formats.dagman_dag import Dag, Scope
-from weft.formats.dagman_files import Source
+from weft.formats.dagman_dag import DagmanDag, DagmanFile, Scope
 from weft.formats.dagman_syntax import PRIORITY_MACRO, Statement
 from weft.formats.fields import shown
 
@@ -45,7 +44,7 @@ class Written:
 
 
 def with_priorities(
-    source: Dag | str | os.PathLike[str],
+    source: DagmanDag | str | os.PathLike[str],
     priorities: Mapping[str, int],
     *,
     replace: bool = False,
@@ -57,7 +56,7 @@ def with_priorities(
     Nothing is written if anything is wrong. Without an output the file itself is written, and the
     files of its splices.
     """
-    dag = source if isinstance(source, Dag) else read_dag(source)
+    dag = source if isinstance(source, DagmanDag) else read_dag(source)
     _check(dag, priorities)
     plan = _Plan(dag, priorities, replace, style)
     files = _by_file(dag)
@@ -70,7 +69,7 @@ def with_priorities(
         if output is not None and file is not dag.scopes[0].source:
             plan.leave(scopes)
             continue
-        content = plan.content(file, scopes)
+        content = plan.make_content(file, scopes)
         if output is not None:
             contents[Path(output)] = content
         elif file.path is not None and content != file.raw:
@@ -79,7 +78,7 @@ def with_priorities(
     return plan.written(contents)
 
 
-def _check_output(dag: Dag, output: Path) -> None:
+def _check_output(dag: DagmanDag, output: Path) -> None:
     """The output must not be a file that the dag needs as it is."""
     own = dag.scopes[0].source
     for scope in dag.scopes:
@@ -91,7 +90,7 @@ def _check_output(dag: Dag, output: Path) -> None:
                 raise InputError(problem, source=printable(output))
 
 
-def _check(dag: Dag, priorities: Mapping[str, int]) -> None:
+def _check(dag: DagmanDag, priorities: Mapping[str, int]) -> None:
     jobs = {node.name for node in dag.nodes if node.is_job}
     for job, number in priorities.items():
         if job not in jobs:
@@ -100,15 +99,15 @@ def _check(dag: Dag, priorities: Mapping[str, int]) -> None:
             raise InputError(f"the priority {number} of {shown(job)} is out of range")
 
 
-def _by_file(dag: Dag) -> dict[Source, list[Scope]]:
+def _by_file(dag: DagmanDag) -> dict[DagmanFile, list[Scope]]:
     """The scopes of each file, the first file first."""
-    files: dict[Source, list[Scope]] = {}
+    files: dict[DagmanFile, list[Scope]] = {}
     for scope in dag.scopes:
         files.setdefault(scope.source, []).append(scope)
     return files
 
 
-def _check_splices(files: Mapping[Source, list[Scope]]) -> None:
+def _check_splices(files: Mapping[DagmanFile, list[Scope]]) -> None:
     """What is written into the file of a splice must count there only."""
     for scopes in files.values():
         for other in (file for scope in scopes for file in scope.included):
@@ -120,7 +119,7 @@ def _check_splices(files: Mapping[Source, list[Scope]]) -> None:
 class _Plan:
     """What is to be written, file by file."""
 
-    def __init__(self, dag: Dag, priorities: Mapping[str, int], replace: bool, style: Style):
+    def __init__(self, dag: DagmanDag, priorities: Mapping[str, int], replace: bool, style: Style):
         self._dag, self._given, self._replace, self._style = dag, priorities, replace, style
         self._numbers: dict[str, int] = {}
         self._kept: list[str] = []
@@ -128,9 +127,9 @@ class _Plan:
         self._shared: set[Path | None] = set()
         self._overruled = 0
 
-    def content(self, file: Source, scopes: list[Scope]) -> bytes:
+    def make_content(self, file: DagmanFile, scopes: list[Scope]) -> bytes:
         """The file with its new lines."""
-        numbers = self._of_file(file, scopes)
+        numbers = self._number_jobs(file, scopes)
         gone: list[Statement] = []
         if self._replace:
             every = all(
@@ -148,7 +147,7 @@ class _Plan:
         ]
         return _appended(_without(file.raw, gone), lines, file.raw)
 
-    def _of_file(self, file: Source, scopes: list[Scope]) -> dict[str, int]:
+    def _number_jobs(self, file: DagmanFile, scopes: list[Scope]) -> dict[str, int]:
         """The new numbers of a file's own jobs, by their names there."""
         everywhere = Counter(job for scope in scopes for job in scope.nodes)
         numbers: dict[str, int] = {}
@@ -163,7 +162,7 @@ class _Plan:
             if not self._replace and any(self._has_one(i) for i in nodes):
                 self._kept += names
                 continue
-            self._check_included(file, nodes)
+            self._overrule_included(file, nodes)
             numbers[job] = (2 * sum(given) + len(given)) // (2 * len(given))
             if min(given) < max(given):
                 self._shared.add(file.path)
@@ -173,7 +172,7 @@ class _Plan:
     def _has_one(self, node: int) -> bool:
         return node in self._dag.priorities or node in self._dag.macros
 
-    def _check_included(self, file: Source, nodes: Iterable[int]) -> None:
+    def _overrule_included(self, file: DagmanFile, nodes: Iterable[int]) -> None:
         """A PRIORITY of an included file can be overruled by another, but not by VARS."""
         for node in nodes:
             number, place = self._dag.priorities.get(node, (0, None))
@@ -245,12 +244,12 @@ def _appended(body: bytes, lines: list[str], raw: bytes) -> bytes:
     end = b"\r\n" if first > 0 and raw[first - 1 : first] == b"\r" else b"\n"
     ended = not body or body.endswith(b"\n")
     last = body.removesuffix(b"\n").rsplit(b"\n", 1)[-1].strip()
-    gap = end if last.endswith(b"\\") else b""  # else the new line would go on with that one
+    gap = end if last.endswith(b"\\") else b""  # else the new line would continue that one
     added = end.join(line.encode("utf-8") for line in lines)
     return body + gap + added + end if ended else body + end + gap + added
 
 
-def _write(contents: Mapping[Path, bytes], files: Iterable[Source]) -> None:
+def _write(contents: Mapping[Path, bytes], files: Iterable[DagmanFile]) -> None:
     """All or, if one cannot be written, none."""
     before = {file.path: file.raw for file in files}
     done: list[Path] = []

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from weft.errors import InputError
-from weft.formats.fields import amount, shown, unknown
+from weft.formats.fields import amount, shown, unknown, wrong_line
 from weft.model import Item, Workflow
 
 FLOP_PER_SECOND = 1e9  # of a processor of speed 1
@@ -53,15 +53,15 @@ def parse_dot(text: str, name: str = "") -> Workflow:
     if len(tokens) == 1:
         raise InputError("the file is empty")
     reader = _Reader(tokens)
-    title = reader.header()
-    graph = reader.statements()
+    title = reader.read_header()
+    graph = reader.read_statements()
     index = {node: i for i, node in enumerate(graph.costs)}
     for pair, line in graph.lines.items():
         for node in pair:
             if node not in index:
-                raise _wrong(f"the node {shown(node)} has no size", line)
+                raise wrong_line(f"the node {shown(node)} has no size", line)
     if not index:
-        raise _wrong("the workflow has no tasks", tokens[-1].line)
+        raise wrong_line("the workflow has no tasks", tokens[-1].line)
     items = [Item(v, index[a], (index[b],)) for (a, b), v in graph.volumes.items()]
     return Workflow.from_items(name or title, list(index), graph.costs.values(), items)
 
@@ -71,7 +71,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            raise _wrong(f"unexpected {shown(text[at : at + 20])}", line)
+            raise wrong_line(f"unexpected {shown(text[at : at + 20])}", line)
         kind = str(found.lastgroup)
         if kind == "quoted":
             yield _Token("quoted", re.sub(r'\\(["\\])', r"\1", found["quoted"]), line)
@@ -88,7 +88,7 @@ class _Reader:
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._at = tokens, 0
 
-    def header(self) -> str:
+    def read_header(self) -> str:
         """`digraph NAME {`."""
         if self._next_is("strict"):
             self._take()
@@ -99,61 +99,61 @@ class _Reader:
         self._expect("{")
         return title
 
-    def statements(self) -> _Graph:
+    def read_statements(self) -> _Graph:
         """Everything up to the closing brace."""
         graph = _Graph()
         while not self._next_is("}"):
             if self._next_is(";"):
                 self._take()
                 continue
-            self._statement(graph)
+            self._read_statement(graph)
         self._take()
         if self._peek().kind != "end":
             raise self._unexpected("nothing more")
         return graph
 
-    def _statement(self, graph: _Graph) -> None:
-        token = self._name("a node")
+    def _read_statement(self, graph: _Graph) -> None:
+        token = self._take_name("a node")
         if token.kind == "word" and token.text.lower() in _KEYWORDS:
-            raise _wrong(f"{shown(token.text)} is not part of what daggen writes", token.line)
+            raise wrong_line(f"{shown(token.text)} is not part of what daggen writes", token.line)
         if self._peek().kind != "arrow":
-            self._node(graph, token)
+            self._read_node(graph, token)
             return
         ends = [token.text]
         while self._peek().kind == "arrow":
             self._take()
-            ends.append(self._name("a node").text)
-        volume = self._attributes(("size",)).get("size", 0.0)
+            ends.append(self._take_name("a node").text)
+        volume = self._read_attributes(("size",)).get("size", 0.0)
         for a, b in pairwise(ends):
             if a == b:
-                raise _wrong(f"the node {shown(a)} depends on itself", token.line)
+                raise wrong_line(f"the node {shown(a)} depends on itself", token.line)
             if (a, b) in graph.volumes:
-                raise _wrong(f"the edge {shown(a)} -> {shown(b)} is given twice", token.line)
+                raise wrong_line(f"the edge {shown(a)} -> {shown(b)} is given twice", token.line)
             graph.volumes[a, b], graph.lines[a, b] = volume, token.line
 
-    def _node(self, graph: _Graph, token: _Token) -> None:
+    def _read_node(self, graph: _Graph, token: _Token) -> None:
         if token.text in graph.costs:
-            raise _wrong(f"the node {shown(token.text)} is given twice", token.line)
-        attributes = self._attributes(("size", "alpha"))
+            raise wrong_line(f"the node {shown(token.text)} is given twice", token.line)
+        attributes = self._read_attributes(("size", "alpha"))
         if "size" not in attributes:
-            raise _wrong(f"the node {shown(token.text)} has no size", token.line)
+            raise wrong_line(f"the node {shown(token.text)} has no size", token.line)
         graph.costs[token.text] = attributes["size"] / FLOP_PER_SECOND
 
-    def _attributes(self, known: tuple[str, ...]) -> dict[str, float]:
+    def _read_attributes(self, known: tuple[str, ...]) -> dict[str, float]:
         """`[size="1000", alpha="0.2"]`, or nothing."""
         attributes: dict[str, float] = {}
         if not self._next_is("["):
             return attributes
         self._take()
         while not self._next_is("]"):
-            key = self._name("an attribute")
+            key = self._take_name("an attribute")
             if key.text not in known:
                 place = f"line {key.line}"
                 raise unknown("attribute", key.text, known, place)
             if key.text in attributes:
-                raise _wrong(f"{key.text} is given twice", key.line)
+                raise wrong_line(f"{key.text} is given twice", key.line)
             self._expect("=")
-            value = self._name("a number")
+            value = self._take_name("a number")
             attributes[key.text] = amount(value.text, key.text, f"line {value.line}")
             if self._next_is(",") or self._next_is(";"):
                 self._take()
@@ -177,7 +177,7 @@ class _Reader:
             raise self._unexpected(repr(mark))
         self._take()
 
-    def _name(self, what: str) -> _Token:
+    def _take_name(self, what: str) -> _Token:
         if self._peek().kind not in _NAMES or not self._peek().text:
             raise self._unexpected(what)
         return self._take()
@@ -185,8 +185,4 @@ class _Reader:
     def _unexpected(self, wanted: str) -> InputError:
         token = self._peek()
         found = token.text if token.kind == "end" else shown(token.text)
-        return _wrong(f"expected {wanted}, not {found}", token.line)
-
-
-def _wrong(problem: str, line: int) -> InputError:
-    return InputError(problem, place=f"line {line}")
+        return wrong_line(f"expected {wanted}, not {found}", token.line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -48,6 +49,11 @@ def wrong(problem: str, *place: str | int) -> InputError:
     return InputError(problem, place=place_of(*place))
 
 
+def wrong_line(problem: str, line: int) -> InputError:
+    """An error at a line."""
+    return InputError(problem, place=f"line {line}")
+
+
 def unknown(kind: str, name: str, known: Iterable[str], *place: str | int) -> InputError:
     """An unknown name at a place, with the nearest known one; long names are kept short."""
     near = [k for k in known if len(k) <= _LONGEST]
@@ -66,6 +72,29 @@ def sequence(value: object, *place: str | int) -> Sequence[object]:
     if isinstance(value, list | tuple):
         return value
     raise wrong(f"expected a list, not {shown(value)}", *place)
+
+
+def listed(section: object, *place: str | int) -> Sequence[object]:
+    """The entries of a section, which may be empty."""
+    return sequence([] if section is None else section, *place)
+
+
+def named(section: object, kind: str, *place: str | int) -> dict[str, object]:
+    """The entries of a section, which may be empty, by their names, each given once."""
+    entries: dict[str, object] = {}
+    for key, value in mapping({} if section is None else section, *place).items():
+        entry = name(key, *place)
+        if entry in entries:
+            raise wrong(f"{kind} {shown(entry)} is given twice".lstrip(), *place)
+        entries[entry] = value
+    return entries
+
+
+def required(fields: Mapping[object, object], key: str, *place: str | int) -> object:
+    """A field that must be there."""
+    if key not in fields:
+        raise wrong(f"the field {key!r} is missing", *place)
+    return fields[key]
 
 
 def name(value: object, *place: str | int) -> str:
@@ -109,6 +138,30 @@ def number(value: object, *place: str | int) -> float:
     if result < 0:
         raise wrong(f"must not be negative, but is {shown(value)}", *place)
     return sane(result, *place) + 0.0  # so that -0.0 becomes 0.0
+
+
+def whole_number(value: object, *place: str | int) -> int:
+    """A whole number that is not negative."""
+    found = number(value, *place)
+    if not found.is_integer():
+        raise wrong(f"expected a whole number, not {shown(value)}", *place)
+    return int(found)
+
+
+_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)", re.ASCII)
+_SPAN_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def time_span(value: object, *place: str | int) -> float:
+    """A time in seconds: a number of them, or a text with its unit."""
+    if not isinstance(value, str):
+        return number(value, *place)
+    found = _SPAN.fullmatch(value.strip())
+    if found is None or found[2] not in _SPAN_UNITS:
+        known = ", ".join(_SPAN_UNITS)
+        raise wrong(f"expected seconds, or a time such as 10s (units: {known}), not {shown(value)}",
+                    *place)  # fmt: skip
+    return number(float(found[1]) * _SPAN_UNITS[found[2]], *place)
 
 
 def sane(value: float, *place: str | int) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.errors import InputError
-from weft.formats.fields import amount, place_of, plain, shown
+from weft.formats.fields import amount, place_of, plain, shown, wrong_line
 from weft.model import Item, Workflow
 
 
@@ -42,14 +42,14 @@ def parse_stg(text: str, name: str = "") -> Workflow:
         raise InputError("the file is empty")
     first, header = lines[0]
     if len(header) != 1:
-        raise _wrong("expected the number of tasks alone on the first line", first)
+        raise wrong_line("expected the number of tasks alone on the first line", first)
     declared = _whole(header[0], "the number of tasks", first)
     tasks = _tasks(lines[1:])
     if len(tasks) not in (declared, declared + 2):
         problem = f"{declared} tasks are announced (or {declared + 2} with the two dummies)"
         raise InputError(f"{problem}, but {len(tasks)} are there", place=f"line {lines[-1][0]}")
     if not tasks:
-        raise _wrong("the workflow has no tasks", first)
+        raise wrong_line("the workflow has no tasks", first)
     return Workflow.from_items(
         name, [str(task) for task in tasks], [t.time for t in tasks.values()], _items(tasks)
     )
@@ -59,15 +59,15 @@ def _tasks(lines: list[tuple[int, list[str]]]) -> dict[int, _Task]:
     tasks: dict[int, _Task] = {}
     for line, fields in lines:
         if len(fields) < 3:
-            raise _wrong("expected: id, time, number of predecessors, predecessors", line)
+            raise wrong_line("expected: id, time, number of predecessors, predecessors", line)
         task = _whole(fields[0], "the id", line)
         if task in tasks:
-            raise _wrong(f"the task {task} is given twice", line)
+            raise wrong_line(f"the task {task} is given twice", line)
         count = _whole(fields[2], "the number of predecessors", line)
         rest = fields[3:]
         if len(rest) not in (count, 2 * count):
             problem = f"{count} predecessors are announced, but {len(rest)} fields follow"
-            raise _wrong(problem, line)
+            raise wrong_line(problem, line)
         tasks[task] = _Task(line, amount(fields[1], "the time", f"line {line}"), count, rest)
     return tasks
 
@@ -82,16 +82,16 @@ def _items(tasks: dict[int, _Task]) -> list[Item]:
     for task, t in linked:
         if t.with_costs != with_costs:
             other = f"line {linked[0][1].line}"
-            raise _wrong(f"this line and {other} differ on giving communication costs", t.line)
+            raise wrong_line(f"this line and {other} differ on giving communication costs", t.line)
         seen: set[int] = set()
         for k in range(0, len(t.rest), step):
             before = _whole(t.rest[k], "a predecessor", t.line)
             if before not in index:
-                raise _wrong(f"the predecessor {before} is not a task", t.line)
+                raise wrong_line(f"the predecessor {before} is not a task", t.line)
             if before == task:
-                raise _wrong(f"the task {task} depends on itself", t.line)
+                raise wrong_line(f"the task {task} depends on itself", t.line)
             if before in seen:
-                raise _wrong(f"the predecessor {before} is given twice", t.line)
+                raise wrong_line(f"the predecessor {before} is given twice", t.line)
             seen.add(before)
             cost = 0.0
             if with_costs:
@@ -100,14 +100,10 @@ def _items(tasks: dict[int, _Task]) -> list[Item]:
     return items
 
 
-def _wrong(problem: str, line: int) -> InputError:
-    return InputError(problem, place=f"line {line}")
-
-
 def _whole(text: str, what: str, line: int) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 18:
         return int(text)
-    raise _wrong(f"{what} must be a whole number, not {shown(text)}", line)
+    raise wrong_line(f"{what} must be a whole number, not {shown(text)}", line)
 
 
 def dump_stg(workflow: Workflow) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,34 +10,55 @@ from weft.arrays import FloatArray
 from weft.errors import InputError
 from weft.formats.fields import (
     check_fields,
+    listed,
     mapping,
     name,
+    named,
     number,
     place_of,
     plain,
+    required,
     sequence,
     shown,
     string,
+    time_span,
     unknown,
+    whole_number,
     wrong,
 )
+from weft.formats.resources import (
+    REQUEST_FIELDS,
+    amount_field,
+    amount_of,
+    pools_of,
+    request_fields,
+    request_from_fields,
+)
 from weft.model import Item, TaskSpec, Workflow
-from weft.model.forgotten import check_listed
-from weft.model.shell import shell_words
+from weft.model.amounts import Amount
+from weft.model.causes import CAUSES
+from weft.model.resources import MEMORY
+from weft.shell import check_listed, shell_words
 
-FIELDS = ("name", "shell", "tasks", "edges", "files")
+FIELDS = ("name", "shell", "pools", "defaults", "tasks", "edges", "files")
 TASK_FIELDS = (
     "cost",
     "category",
     "run",
     "shell",
     "retries",
+    "retry",
+    "wait",
     "timeout",
     "inputs",
     "outputs",
     "ignores",
+    "cache",
+    *REQUEST_FIELDS,
 )
-_SPEC_FIELDS = frozenset({"category", "run", "shell", "retries", "timeout", "ignores"})
+_SPEC_FIELDS = frozenset(TASK_FIELDS) - {"cost", "inputs", "outputs"}
+# what `defaults:` may say for all tasks that do not say it themselves
+DEFAULT_FIELDS = ("retries", "retry", "wait", "timeout", *REQUEST_FIELDS)
 _MOST_COSTS = 1 << 27  # a table of tasks x processors of 1 GiB
 
 Fields = Mapping[object, object]
@@ -46,16 +67,26 @@ Fields = Mapping[object, object]
 def workflow_from_dict(content: Mapping[str, object]) -> Workflow:
     """A workflow from the content of a weft file."""
     document = mapping(content)
-    if "processors" in document and "tasks" not in document:
+    if ("processors" in document or "hosts" in document) and "tasks" not in document:
         raise InputError("this is a platform, not a workflow")
     check_fields(document, FIELDS)
-    if "tasks" not in document:
-        raise InputError("the field 'tasks' is missing")
-    index, bodies = _tasks(document["tasks"])
-    names = list(index)
+    defaults, default_memory = _defaults(document.get("defaults"))
+    bodies = _tasks(required(document, "tasks"), defaults)
+    names = list(bodies)
+    index = {task: i for i, task in enumerate(names)}
     items = _edges(document.get("edges"), index)
-    items += _file_items(document.get("files"), names, bodies)
-    base_cost, processor_cost = _costs(names, bodies)
+    items += file_items(
+        _file_sizes(document.get("files")),
+        names,
+        ("outputs", "inputs"),
+        lambda i, key: _file_list(bodies[names[i]], names[i], key),
+        lambda i: ("tasks", names[i]),
+    )
+    base_cost, processor_cost = _costs(bodies)
+    specs = _specs(bodies, _shell(document), default_memory)
+    for i, spec in specs.items():  # seconds by width are a cost
+        if spec.request is not None and spec.request.seconds and "cost" not in bodies[names[i]]:
+            base_cost[i] = spec.request.seconds[0]
     title = document.get("name", "")
     workflow = Workflow.from_items(
         name="" if title == "" else name(title, "name"),
@@ -63,34 +94,53 @@ def workflow_from_dict(content: Mapping[str, object]) -> Workflow:
         base_cost=base_cost,
         items=items,
         processor_cost=processor_cost,
-        specs=_specs(names, bodies, _shell(document)),
+        specs=specs,
+        pools=pools_of(document),
     )
     check_listed(workflow)
     return workflow
 
 
-def _tasks(section: object) -> tuple[dict[str, int], list[Fields]]:
-    """Task names with their indices, and the fields of each task."""
-    index: dict[str, int] = {}
-    bodies: list[Fields] = []
-    for key, body in mapping({} if section is None else section, "tasks").items():
-        task = name(key, "tasks")
-        if task in index:
-            raise wrong(f"the task {shown(task)} is given twice", "tasks")
-        index[task] = len(index)
-        fields = mapping({} if body is None else body, "tasks", task)
-        check_fields(fields, TASK_FIELDS, "tasks", task)
-        bodies.append(fields)
-    if not index:
+def _defaults(section: object) -> tuple[Fields, Amount | None]:
+    """What tasks say that do not say otherwise; memory apart, as what is learnt counts more."""
+    fields = dict(mapping({} if section is None else section, "defaults"))
+    check_fields(fields, DEFAULT_FIELDS, "defaults")
+    memory = amount_of(fields[MEMORY], "defaults", MEMORY) if MEMORY in fields else None
+    fields.pop(MEMORY, None)
+    request_from_fields(fields, "defaults")
+    _retries(fields, "defaults")
+    _timeout(fields, "defaults")
+    _wait(fields, "defaults")
+    retry_by_cause(fields.get("retry", {}), "defaults", "retry")
+    return fields, memory
+
+
+def _filled(body: Fields, defaults: Fields) -> Fields:
+    """The fields of a task with the defaults; a parallel share goes with the cores."""
+    if not defaults:
+        return body
+    without = {"parallel"} if "cores" in body else set()
+    return {key: v for key, v in defaults.items() if key not in without} | dict(body)
+
+
+def _tasks(section: object, defaults: Fields) -> dict[str, Fields]:
+    """The fields of each task."""
+    bodies: dict[str, Fields] = {}
+    for task, body in named(section, "the task", "tasks").items():
+        bodies[task] = mapping({} if body is None else body, "tasks", task)
+        check_fields(bodies[task], TASK_FIELDS, "tasks", task)
+        bodies[task] = _filled(bodies[task], defaults)
+    if not bodies:
         raise wrong("the workflow has no tasks", "tasks")
-    return index, bodies
+    return bodies
 
 
-def _costs(names: list[str], bodies: list[Fields]) -> tuple[FloatArray, dict[str, FloatArray]]:
+def _costs(bodies: dict[str, Fields]) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Seconds at speed 1, and seconds by processor; NaN where a task does not say."""
-    base = np.full(len(names), np.nan)
+    n = len(bodies)
+    base = np.full(n, np.nan)
     by_processor: dict[str, FloatArray] = {}
-    for i, (task, fields) in enumerate(zip(names, bodies, strict=True)):
+    for i, (task, fields) in enumerate(bodies.items()):
         if "cost" not in fields:
             continue
         cost = fields["cost"]
@@ -103,19 +153,22 @@ def _costs(names: list[str], bodies: list[Fields]) -> tuple[FloatArray, dict[str
             processor = name(key, "tasks", task, "cost")
             column = by_processor.get(processor)
             if column is None:
-                if (len(by_processor) + 1) * len(names) > _MOST_COSTS:
+                if (len(by_processor) + 1) * n > _MOST_COSTS:
                     raise wrong("the costs name too many processors", "tasks", task, "cost")
-                column = by_processor[processor] = np.full(len(names), np.nan)
+                column = by_processor[processor] = np.full(n, np.nan)
             if not np.isnan(column[i]):
                 raise wrong(f"{shown(processor)} is given twice", "tasks", task, "cost")
             column[i] = number(seconds, "tasks", task, "cost", processor)
     return base, by_processor
 
 
-def _specs(names: list[str], bodies: list[Fields], shell: str | None) -> dict[int, TaskSpec]:
+def _specs(
+    bodies: dict[str, Fields], shell: str | None, default_memory: Amount | None
+) -> dict[int, TaskSpec]:
     specs: dict[int, TaskSpec] = {}
-    for i, (task, fields) in enumerate(zip(names, bodies, strict=True)):
-        if not _SPEC_FIELDS.isdisjoint(fields):
+    for i, (task, fields) in enumerate(bodies.items()):
+        request = request_from_fields(fields, "tasks", task, default_memory=default_memory)
+        if request is not None or not _SPEC_FIELDS.isdisjoint(fields):
             category, run = (
                 string(fields[key], "tasks", task, key) if key in fields else None
                 for key in ("category", "run")
@@ -123,10 +176,14 @@ def _specs(names: list[str], bodies: list[Fields], shell: str | None) -> dict[in
             specs[i] = TaskSpec(
                 category,
                 run,
-                _retries(fields, task),
-                _timeout(fields, task),
+                _retries(fields, "tasks", task),
+                _timeout(fields, "tasks", task),
                 _shell(fields, "tasks", task) or (None if run is None else shell),
                 _ignores(fields, task),
+                _cache(fields, task),
+                wait=_wait(fields, "tasks", task),
+                retry=retry_by_cause(fields.get("retry", {}), "tasks", task, "retry"),
+                request=request,
             )
     return specs
 
@@ -152,20 +209,38 @@ def _ignores(fields: Fields, task: str) -> tuple[str, ...]:
     return ignored
 
 
-def _retries(fields: Fields, task: str) -> int | None:
-    if "retries" not in fields:
-        return None
-    place = ("tasks", task, "retries")
-    times = number(fields["retries"], *place)
-    if not times.is_integer():
-        raise wrong(f"expected a whole number, not {shown(fields['retries'])}", *place)
-    return int(times)
+def _cache(fields: Fields, task: str) -> bool:
+    cache = fields.get("cache", False)
+    if not isinstance(cache, bool):
+        raise wrong(f"expected true or false, not {shown(cache)}", "tasks", task, "cache")
+    return cache
 
 
-def _timeout(fields: Fields, task: str) -> float | None:
+def _retries(fields: Fields, *place: str) -> int | None:
+    return whole_number(fields["retries"], *place, "retries") if "retries" in fields else None
+
+
+def _wait(fields: Fields, *place: str) -> float | None:
+    return time_span(fields["wait"], *place, "wait") if "wait" in fields else None
+
+
+def retry_by_cause(section: object, *place: str) -> tuple[tuple[str, int], ...]:
+    """How often a task is tried again, by the cause of its failure."""
+    if not isinstance(section, Mapping):
+        problem = f"expected causes and how often each, as {{exit: 1}}, not {shown(section)}"
+        raise wrong(f"{problem}; for all causes together there is `retries`", *place)
+    causes = named(section, "the cause", *place)
+    for cause in causes:
+        if cause not in CAUSES:
+            raise unknown("cause", cause, CAUSES, *place)
+    found = ((cause, whole_number(times, *place, cause)) for cause, times in causes.items())
+    return tuple(sorted(found))
+
+
+def _timeout(fields: Fields, *place: str) -> float | None:
     if "timeout" not in fields:
         return None
-    place = ("tasks", task, "timeout")
+    place = (*place, "timeout")
     seconds = number(fields["timeout"], *place)
     if not seconds:
         raise wrong("the seconds must be more than 0; without the field there is no limit", *place)
@@ -176,7 +251,7 @@ def _edges(section: object, index: dict[str, int]) -> list[Item]:
     """Each edge is an item of its own, with one consumer and no name."""
     items: list[Item] = []
     seen: set[tuple[int, int]] = set()
-    for i, entry in enumerate(sequence([] if section is None else section, "edges")):
+    for i, entry in enumerate(listed(section, "edges")):
         parts = sequence(entry, "edges", i)
         if len(parts) not in (2, 3):
             raise wrong(f"expected [from, to, volume], not {shown(entry)}", "edges", i)
@@ -201,25 +276,31 @@ def _task_index(value: object, index: dict[str, int], *place: str | int) -> int:
     return found
 
 
-def _file_items(section: object, names: list[str], bodies: list[Fields]) -> list[Item]:
-    """Each file is one item: one producer or none, many consumers."""
-    sizes = _file_sizes(section)
+def file_items(
+    sizes: Mapping[str, float],
+    tasks: Sequence[object],
+    keys: tuple[str, str],
+    files: Callable[[int, str], Iterable[str]],
+    place: Callable[[int], tuple[str | int, ...]],
+) -> list[Item]:
+    """Each file is one item, one producer or none, many consumers; in the order of the sizes.
+
+    The keys are those of the files that a task writes and reads, each named once.
+    """
+    written, read = keys
     producer: dict[str, int] = {}
     consumers: dict[str, list[int]] = {file: [] for file in sizes}
-    for i, (task, fields) in enumerate(zip(names, bodies, strict=True)):
-        for file in _file_list(fields, task, "outputs"):
-            if file in producer:
-                both = f"{shown(names[producer[file]])} and {shown(task)}"
-                place = ("tasks", task, "outputs")
-                raise wrong(f"the file {shown(file)} is made by both {both}", *place)
-            producer[file] = i
+    for i, task in enumerate(tasks):
+        for file in files(i, written):
+            if producer.setdefault(file, i) != i:
+                both = f"{shown(tasks[producer[file]])} and {shown(task)}"
+                raise wrong(f"the file {shown(file)} is made by both {both}", *place(i), written)
             consumers.setdefault(file, [])
-        for file in _file_list(fields, task, "inputs"):
+        for file in files(i, read):
             consumers.setdefault(file, []).append(i)
     for file, maker in producer.items():
         if maker in consumers[file]:
-            place = ("tasks", names[maker], "inputs")
-            raise wrong(f"the task reads its own output {shown(file)}", *place)
+            raise wrong(f"the task reads its own output {shown(file)}", *place(maker), read)
     return [
         Item(sizes.get(file, 0.0), producer.get(file), readers, file)
         for file, readers in consumers.items()
@@ -228,13 +309,8 @@ def _file_items(section: object, names: list[str], bodies: list[Fields]) -> list
 
 
 def _file_sizes(section: object) -> dict[str, float]:
-    sizes: dict[str, float] = {}
-    for key, size in mapping({} if section is None else section, "files").items():
-        file = name(key, "files")
-        if file in sizes:
-            raise wrong(f"the file {shown(file)} is given twice", "files")
-        sizes[file] = number(size, "files", file)
-    return sizes
+    sizes = named(section, "the file", "files")
+    return {file: number(size, "files", file) for file, size in sizes.items()}
 
 
 def _file_list(fields: Fields, task: str, field: str) -> Sequence[str]:
@@ -261,15 +337,24 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
             ("run", spec.run),
             ("shell", None if spec.run is not None and spec.shell == shell else spec.shell),
             ("retries", spec.retries),
+            ("retry", dict(spec.retry) or None),
+            ("wait", None if spec.wait is None else plain(float(spec.wait))),
             ("timeout", None if spec.timeout is None else plain(float(spec.timeout))),
             ("inputs", inputs.get(i)),
             ("outputs", outputs.get(i)),
             ("ignores", list(spec.ignores) or None),
+            ("cache", spec.cache or None),
         ):
             if value is not None:
                 fields[key] = value
+        if spec.request is not None:
+            fields |= request_fields(spec.request)
     content: dict[str, object] = {"name": workflow.name} if workflow.name else {}
     content |= {} if shell is None else {"shell": shell}
+    if workflow.pools:
+        content["pools"] = {pool: plain(float(size)) for pool, size in workflow.pools.items()}
+    if (memory := _default_memory(workflow)) is not None:
+        content["defaults"] = {MEMORY: amount_field(memory)}
     content["tasks"] = tasks
     content |= {"edges": edges} if edges else {}
     return content | ({"files": files} if files else {})
@@ -279,6 +364,21 @@ def _common_shell(workflow: Workflow) -> str | None:
     """The shell of all commands, if they have one in common."""
     shells = {spec.shell for spec in workflow.specs.values() if spec.run is not None}
     return shells.pop() if len(shells) == 1 else None
+
+
+def _default_memory(workflow: Workflow) -> Amount | None:
+    """The memory of tasks that ask for none, which must be the same for all of them."""
+    found: dict[Amount | None, int] = {}
+    for task in range(workflow.n_tasks):
+        request = workflow.spec(task).request
+        if request is None or request.memory is None:
+            found.setdefault(None if request is None else request.default_memory, task)
+    if len(found) > 1:
+        raise InputError(
+            "a weft file has one default for the memory of all tasks that ask for none",
+            place=place_of("tasks", workflow.task_names[max(found.values())], MEMORY),
+        )
+    return next(iter(found), None)
 
 
 def _cost_field(workflow: Workflow, task: int) -> dict[str, object]:

@@ -1,32 +1,42 @@
-"""WfFormat 1.5, the format of WfCommons traces.
+"""WfFormat 1.5 and 1.6, the format of WfCommons traces; 1.6 is written.
 
 A recorded runtime becomes the cost at speed 1, a file one item, and a parent without a connecting
-file an edge of volume 0. What weft has no word for (machines, memory, authors) is left out.
+file an edge of volume 0. The cores and the memory that a task had are what it asks for; a memory of
+0 was not measured. Without an execution, no task has a cost. The machines are a platform of their
+own. What weft has no word for (authors, metrics) is left out.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from weft.errors import InputError
 from weft.formats.fields import (
+    listed,
     mapping,
     name,
     number,
+    place_of,
     plain,
+    required,
     sequence,
     shown,
     string,
     unknown,
     wrong,
 )
-from weft.formats.json_text import parse_json
-from weft.formats.weft_workflow import unused_name, workflow_to_dict
-from weft.model import Item, TaskSpec, Workflow
+from weft.formats.resources import request_fields, request_from_fields
+from weft.formats.texts import parse_json
+from weft.formats.weft_platform import platform_from_dict
+from weft.formats.weft_workflow import file_items, unused_name, workflow_to_dict
+from weft.model import Item, Platform, TaskSpec, Workflow
+from weft.model.resources import MEMORY, NOTHING, Request
 
 _NUMBERED = re.compile(r"(.+)_ID[0-9]+", re.DOTALL)
 _SPECIFICATION = ("workflow", "specification")
@@ -48,18 +58,25 @@ def dump_wfformat(workflow: Workflow) -> str:
 def workflow_from_wfformat(content: Mapping[str, object]) -> Workflow:
     """A workflow from the content of a WfFormat file."""
     document = mapping(content)
-    outer = mapping(_required(document, "workflow"), "workflow")
+    outer = mapping(required(document, "workflow"), "workflow")
     if "specification" not in outer and "tasks" in outer:
-        raise wrong("this is an older WfFormat; weft reads version 1.5", "workflow")
-    specification = mapping(_required(outer, "specification", "workflow"), *_SPECIFICATION)
-    tasks = _tasks(_required(specification, "tasks", *_SPECIFICATION))
+        raise wrong("this is an older WfFormat; weft reads versions 1.5 and 1.6", "workflow")
+    specification = mapping(required(outer, "specification", "workflow"), *_SPECIFICATION)
+    tasks = _tasks(required(specification, "tasks", *_SPECIFICATION))
     index = {task: i for i, task in enumerate(tasks)}
-    recorded = _recorded(_required(outer, "execution", "workflow"), index)
-    files = _files(specification.get("files"), list(tasks.values()))
+    recorded = _recorded(outer["execution"], index) if "execution" in outer else None
+    bodies = list(tasks.values())
+    files = file_items(
+        _sizes(specification.get("files")),
+        [fields["id"] for fields in bodies],
+        ("outputFiles", "inputFiles"),
+        lambda i, key: _names(bodies[i], key, i),
+        lambda i: (*_SPECIFICATION, "tasks", i),
+    )
     specs = {
         i: spec
         for i, (task, fields) in enumerate(tasks.items())
-        if (spec := _spec(task, i, fields, recorded[task])) != TaskSpec()
+        if (spec := _spec(task, i, fields, (recorded or {}).get(task, {}))) != TaskSpec()
     }
     title = document.get("name", "")
     return Workflow.from_items(
@@ -69,12 +86,6 @@ def workflow_from_wfformat(content: Mapping[str, object]) -> Workflow:
         items=[*_bare_dependencies(tasks, index, files), *files],
         specs=specs,
     )
-
-
-def _required(fields: Fields, key: str, *place: str) -> object:
-    if key not in fields:
-        raise wrong(f"the field {key!r} is missing", *place)
-    return fields[key]
 
 
 def _tasks(section: object) -> dict[str, Fields]:
@@ -98,7 +109,7 @@ def _recorded(section: object, index: Mapping[str, int]) -> dict[str, Fields]:
     execution = mapping(section, *_EXECUTION)
     place = (*_EXECUTION, "tasks")
     recorded: dict[str, Fields] = {}
-    for i, entry in enumerate(sequence(_required(execution, "tasks", *_EXECUTION), *place)):
+    for i, entry in enumerate(sequence(required(execution, "tasks", *_EXECUTION), *place)):
         fields = mapping(entry, *place, i)
         task = name(fields.get("id"), *place, i, "id")
         if task not in index:
@@ -112,40 +123,17 @@ def _recorded(section: object, index: Mapping[str, int]) -> dict[str, Fields]:
     return recorded
 
 
-def _runtimes(tasks: Mapping[str, Fields], recorded: Mapping[str, Fields]) -> list[float]:
+def _runtimes(tasks: Mapping[str, Fields], recorded: Mapping[str, Fields] | None) -> list[float]:
+    if recorded is None:
+        return [math.nan] * len(tasks)
     place = (*_EXECUTION, "tasks")
     return [number(recorded[t]["runtimeInSeconds"], *place, t, "runtimeInSeconds") for t in tasks]
-
-
-def _files(section: object, tasks: list[Fields]) -> list[Item]:
-    """Each file is one item, in the order of the list of files."""
-    sizes = _sizes(section)
-    producer: dict[str, int] = {}
-    consumers: dict[str, list[int]] = {file: [] for file in sizes}
-    for i, fields in enumerate(tasks):
-        for file in _names(fields, "outputFiles", i):
-            if producer.setdefault(file, i) != i:
-                both = f"{shown(tasks[producer[file]]['id'])} and {shown(fields['id'])}"
-                place = (*_SPECIFICATION, "tasks", i, "outputFiles")
-                raise wrong(f"the file {shown(file)} is made by both {both}", *place)
-            consumers.setdefault(file, [])
-        for file in _names(fields, "inputFiles", i):
-            consumers.setdefault(file, []).append(i)
-    for file, maker in producer.items():
-        if maker in consumers[file]:
-            place = (*_SPECIFICATION, "tasks", maker, "inputFiles")
-            raise wrong(f"the task reads its own output {shown(file)}", *place)
-    return [
-        Item(sizes.get(file, 0.0), producer.get(file), readers, file)
-        for file, readers in consumers.items()
-        if readers or file in producer
-    ]
 
 
 def _sizes(section: object) -> dict[str, float]:
     place = (*_SPECIFICATION, "files")
     sizes: dict[str, float] = {}
-    for i, entry in enumerate(sequence([] if section is None else section, *place)):
+    for i, entry in enumerate(listed(section, *place)):
         fields = mapping(entry, *place, i)
         file = name(fields.get("id"), *place, i, "id")
         size = number(fields.get("sizeInBytes", 0), *place, i, "sizeInBytes")
@@ -186,15 +174,29 @@ def _spec(task: str, i: int, fields: Fields, recorded: Fields) -> TaskSpec:
         category = None if fields["category"] is None else string(fields["category"], *place)
     else:
         category = _category(task, string(fields.get("name", task), *place, "name"), program)
+    request = _request(task, recorded)
     if program is None:
-        return TaskSpec(category)
+        return TaskSpec(category, request=request)
     run = string(program, *_EXECUTION, "tasks", task, "command")
     arguments = [
         string(argument, *_EXECUTION, "tasks", task, "command", "arguments", k)
         for k, argument in enumerate(sequence(command.get("arguments", []), *_EXECUTION, task))
     ]
     # a program without arguments may be a whole script: it stays as it is
-    return TaskSpec(category, shlex.join([run, *arguments]) if arguments else run)
+    whole = shlex.join([run, *arguments]) if arguments else run
+    return TaskSpec(category, whole, request=request)
+
+
+def _request(task: str, recorded: Fields) -> Request | None:
+    """The cores and the memory that it had; a share of a core is a core."""
+    place = (*_EXECUTION, "tasks", task)
+    asked: dict[object, object] = {}
+    if "coreCount" in recorded:
+        asked["cores"] = math.ceil(number(recorded["coreCount"], *place, "coreCount"))
+        if asked["cores"] == 0:
+            raise wrong("a task has at least 1 core, not 0", *place, "coreCount")
+    memory = number(recorded.get("memoryInBytes", 0), *place, "memoryInBytes")
+    return request_from_fields(asked | ({"memory": memory} if memory else {}), *place)
 
 
 def _category(task: str, title: str, program: object) -> str | None:
@@ -209,10 +211,7 @@ def _category(task: str, title: str, program: object) -> str | None:
 
 def workflow_to_wfformat(workflow: Workflow) -> dict[str, object]:
     """The content of a WfFormat file; an edge with a volume becomes a file of that size."""
-    for task, spec in workflow.specs.items():
-        if spec.shell is not None:
-            problem = "WfFormat has no word for the shell that a command is given to"
-            raise wrong(problem, "tasks", workflow.task_names[task], "shell")
+    _check_sayable(workflow)
     content = workflow_to_dict(workflow)
     tasks: Any = content["tasks"]
     files: Any = content.get("files", {})
@@ -227,23 +226,49 @@ def workflow_to_wfformat(workflow: Workflow) -> dict[str, object]:
     specified = [
         _specified(task, fields, parents[task], children[task]) for task, fields in tasks.items()
     ]
-    executed = [_executed(task, fields) for task, fields in tasks.items()]
+    inner: dict[str, object] = {
+        "specification": {
+            "tasks": specified,
+            "files": [{"id": file, "sizeInBytes": size} for file, size in files.items()],
+        }
+    }
+    if workflow.has_costs or any("run" in t or "cores" in t or MEMORY in t for t in tasks.values()):
+        inner["execution"] = _execution(workflow, tasks)
+    return {"name": workflow.name or "workflow", "schemaVersion": "1.6", "workflow": inner}
+
+
+def _check_sayable(workflow: Workflow) -> None:
+    """Refuse what WfFormat has no word for."""
+    for task, spec in workflow.specs.items():
+        place = ("tasks", workflow.task_names[task])
+        if spec.shell is not None:
+            problem = "WfFormat has no word for the shell that a command is given to"
+            raise wrong(problem, *place, "shell")
+        request = spec.request
+        if request is None:
+            continue
+        if len(request.cores) > 1:
+            raise wrong("WfFormat has no word for a choice of cores", *place, "cores")
+        if request.memory is None and request.default_memory is not None:
+            raise wrong("WfFormat has no word for a default", "defaults", MEMORY)
+        if request.memory is not None and not request.memory.is_fixed:
+            raise wrong("WfFormat has no word for a formula", *place, MEMORY)
+        for key in sorted(request_fields(request).keys() - {"cores", "parallel", MEMORY}):
+            raise wrong(f"WfFormat has no word for {key}", *place, key)
+
+
+def _execution(workflow: Workflow, tasks: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """What is known of the tasks, as if they had been run."""
+    executed = [
+        _executed(task, fields, workflow.spec(i).request or NOTHING)
+        for i, (task, fields) in enumerate(tasks.items())
+    ]
     total = float(sum(entry["runtimeInSeconds"] for entry in executed))
     return {
-        "name": workflow.name or "workflow",
-        "schemaVersion": "1.5",
-        "workflow": {
-            "specification": {
-                "tasks": specified,
-                "files": [{"id": file, "sizeInBytes": size} for file, size in files.items()],
-            },
-            "execution": {
-                # the schema asks for both; nothing was run, so: one after another, at no time
-                "makespanInSeconds": plain(min(total, sys.float_info.max)),
-                "executedAt": "1970-01-01T00:00:00Z",
-                "tasks": executed,
-            },
-        },
+        # the schema asks for both; nothing was run, so: one after another, at no time
+        "makespanInSeconds": plain(min(total, sys.float_info.max)),
+        "executedAt": "1970-01-01T00:00:00Z",
+        "tasks": executed,
     }
 
 
@@ -277,7 +302,7 @@ def _specified(
     return entry | ({"category": category} if guessed != category else {})
 
 
-def _executed(task: str, fields: Mapping[str, object]) -> dict[str, Any]:
+def _executed(task: str, fields: Mapping[str, object], request: Request) -> dict[str, Any]:
     cost = fields.get("cost")
     if not isinstance(cost, int | float):
         problem = "WfFormat needs one cost, in seconds at speed 1, for every task"
@@ -285,4 +310,30 @@ def _executed(task: str, fields: Mapping[str, object]) -> dict[str, Any]:
     entry: dict[str, Any] = {"id": task, "runtimeInSeconds": cost}
     if "run" in fields:
         entry["command"] = {"program": fields["run"], "arguments": []}
+    if request.cores != (1,):
+        entry["coreCount"] = request.cores[0]
+    if request.memory is not None:
+        entry["memoryInBytes"] = plain(request.memory.value(0.0))
     return entry
+
+
+def platform_from_wfformat(content: Mapping[str, object]) -> Platform:
+    """The machines of a trace as hosts, each with its cores and its memory."""
+    outer = mapping(required(mapping(content), "workflow"), "workflow")
+    execution = mapping(outer.get("execution", {}), *_EXECUTION)
+    place = (*_EXECUTION, "machines")
+    hosts: dict[str, dict[str, object]] = {}
+    for i, entry in enumerate(listed(execution.get("machines"), *place)):
+        fields = mapping(entry, *place, i)
+        host = name(required(fields, "nodeName", *place, i), *place, i, "nodeName")
+        cpu = mapping(fields.get("cpu", {}), *place, i, "cpu")
+        has = {"cores": number(cpu.get("coreCount", 1), *place, i, "cpu", "coreCount")}
+        if "memoryInBytes" in fields:
+            has[MEMORY] = number(fields["memoryInBytes"], *place, i, "memoryInBytes")
+        hosts.setdefault(host, dict(has))
+    if not hosts:
+        raise wrong("this is a workflow that names no machines, not a platform", *place)
+    try:
+        return platform_from_dict({"hosts": hosts})
+    except InputError as error:
+        raise InputError(error.problem, place=place_of(*place) + f" ({error.place})") from None

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from weft.errors import InputError
 from weft.formats.fields import (
     check_fields,
     divisor,
     mapping,
-    name,
+    named,
     number,
     sequence,
     shown,
     wrong,
 )
-from weft.model.world import Trace, World
+from weft.formats.weft_platform import Pair, by_hosts
+from weft.model.world import Trace, WorldFile
 
 FIELDS = ("durations", "availability", "bandwidth", "failures", "leaving")
 
 
-def world_from_dict(content: Mapping[str, object]) -> World:
+def world_from_dict(content: Mapping[str, object]) -> WorldFile:
     """A world from the content of a file; names are checked when it meets a workflow."""
     document = mapping(content)
     if "tasks" in document or "workflow" in document:
@@ -28,37 +30,20 @@ def world_from_dict(content: Mapping[str, object]) -> World:
     if "processors" in document:
         raise InputError("this is a platform, not a world")
     check_fields(document, FIELDS)
-    return World(
-        durations={
-            task: _factor(value, "durations", task)
-            for task, value in _entries(document, "durations").items()
-        },
-        availability={
-            processor: _shares(value, "availability", processor)
-            for processor, value in _entries(document, "availability").items()
-        },
-        bandwidth=_bandwidth(document.get("bandwidth")),
-        failures={
-            processor: _times(value, "failures", processor)
-            for processor, value in _entries(document, "failures").items()
-        },
-        leaving={
-            processor: _announcement(value, "leaving", processor)
-            for processor, value in _entries(document, "leaving").items()
-        },
-    )
-
-
-def _entries(document: Mapping[object, object], section: str) -> dict[str, object]:
-    """The entries of a section by their names, each given once."""
-    entries: dict[str, object] = {}
-    given = document.get(section)
-    for key, value in mapping({} if given is None else given, section).items():
-        entry = name(key, section)
-        if entry in entries:
-            raise wrong(f"{shown(entry)} is given twice", section)
-        entries[entry] = value
-    return entries
+    readers: dict[str, Callable[..., object]] = {
+        "durations": _factor,
+        "availability": _shares,
+        "failures": _times,
+        "leaving": _announcement,
+    }
+    sections: dict[str, Any] = {
+        section: {
+            entry: read(value, section, entry)
+            for entry, value in named(document.get(section), "", section).items()
+        }
+        for section, read in readers.items()
+    }
+    return WorldFile(**sections, bandwidth=_bandwidth(document.get("bandwidth")))
 
 
 def _factor(value: object, *place: str | int) -> float:
@@ -76,22 +61,11 @@ def _shares(value: object, *place: str | int) -> Trace:
     return trace
 
 
-def _bandwidth(section: object) -> dict[tuple[str, str], Trace]:
-    """Traces by pair of hosts, each pair once."""
-    traces: dict[tuple[str, str], Trace] = {}
-    for i, entry in enumerate(sequence([] if section is None else section, "bandwidth")):
-        parts = sequence(entry, "bandwidth", i)
-        if len(parts) != 3:
-            problem = f"expected [host, host, [[time, factor], ...]], not {shown(entry)}"
-            raise wrong(problem, "bandwidth", i)
-        a, b = (name(part, "bandwidth", i) for part in parts[:2])
-        if a == b:
-            problem = f"both ends are the host {shown(a)}; inside a host a transfer takes no time"
-            raise wrong(problem, "bandwidth", i)
-        if (a, b) in traces or (b, a) in traces:
-            raise wrong(f"the link of {shown(a)} and {shown(b)} is given twice", "bandwidth", i)
-        traces[a, b] = _trace(parts[2], "bandwidth", i)
-    return traces
+def _bandwidth(section: object) -> dict[Pair, Trace]:
+    """Traces by pair of hosts."""
+    form = "[host, host, [[time, factor], ...]]"
+    entries = by_hosts(section, "bandwidth", form)
+    return {pair: _trace(value, "bandwidth", i) for i, pair, value in entries}
 
 
 def _trace(value: object, *place: str | int) -> Trace:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from weft.errors import InputError, unknown_name
-from weft.generators.costs import Costs, to_workflow
+from weft.generators.costs import Costs, measured_beta, measured_ccr, to_workflow
 from weft.generators.graph import REGISTERED, Family
 from weft.generators.limits import whole
-from weft.generators.measure import measured_beta, measured_ccr
 from weft.generators.platform import generate_platform
+from weft.generators.resources import RequestOptions, draw_requests
 from weft.model import Workflow
 
 for _module in pkgutil.iter_modules(__path__):  # a family registers itself when imported
@@ -22,21 +22,28 @@ for _module in pkgutil.iter_modules(__path__):  # a family registers itself when
 
 FAMILIES = dict(sorted(REGISTERED.items()))
 COST_OPTIONS = tuple(field.name for field in fields(Costs))
+REQUEST_OPTIONS = tuple(field.name for field in fields(RequestOptions))
 
 
 def generate(family: str, seed: int = 0, **options: Any) -> Workflow:
-    """A workflow of the family: its own options, and those of Costs. Same seed, same workflow."""
+    """A workflow of the family: its own options, and those of Costs and RequestOptions.
+
+    Same seed, same workflow.
+    """
     chosen = find_family(family)
-    known = [*chosen.options, *COST_OPTIONS]
+    known = [*chosen.options, *COST_OPTIONS, *REQUEST_OPTIONS]
     for option in options:
         if option not in known:
             raise InputError(unknown_name(f"option of {chosen.name}", option, known))
     costs = Costs(**{name: value for name, value in options.items() if name in COST_OPTIONS})
-    own = {name: value for name, value in options.items() if name not in COST_OPTIONS}
+    requests = RequestOptions(**{name: v for name, v in options.items() if name in REQUEST_OPTIONS})
+    common = {*COST_OPTIONS, *REQUEST_OPTIONS}
+    own = {name: value for name, value in options.items() if name not in common}
     seed = whole("seed", seed, 0, 2**128)
     rng = np.random.Generator(np.random.PCG64(seed))
     graph = chosen.build(rng, **own)
-    return to_workflow(f"{chosen.name}-{len(graph.tasks)}-seed{seed}", graph, costs, rng)
+    name = f"{chosen.name}-{len(graph.tasks)}-seed{seed}"
+    return draw_requests(to_workflow(name, graph, costs, rng), requests, seed)
 
 
 def find_family(name: str) -> Family:
@@ -52,6 +59,8 @@ __all__ = [
     "FAMILIES",
     "Costs",
     "Family",
+    "RequestOptions",
+    "draw_requests",
     "find_family",
     "generate",
     "generate_platform",

@@ -9,6 +9,7 @@ import numpy as np
 from weft.arrays import FloatArray, IntArray
 from weft.errors import InputError
 from weft.generators.limits import MAX_NUMBER, MAX_TASKS, check_size, number, positive, whole
+from weft.generators.resources import with_amounts
 from weft.model import Link, Platform
 
 MAX_HOSTS = 5_000  # the links are a matrix of hosts x hosts
@@ -18,6 +19,8 @@ def generate_platform(
     processors: int = 4,
     *,
     cores: int = 1,
+    memory: str = "",
+    gpus: int = 0,
     speed: float = 1.0,
     heterogeneity: float = 0.5,
     bandwidth: float = 1.0,
@@ -47,7 +50,8 @@ def generate_platform(
 
     `cores` processors share a host (the last host may have fewer); without, a processor is its
     own host. Those that join later bring their own hosts. A seed gives the same first processors
-    and links between them, whoever joins later.
+    and links between them, whoever joins later. With `memory` ("16GB", or a range like
+    "16GB..64GB") or `gpus` of each host, processors are called after their hosts: h0-1, h0-2, ...
     """
     n, per_host = whole("processors", processors, 1), whole("cores", cores, 1)
     times, counts = _waves(n, *_checked_joins(join_every, join_share, join_until))
@@ -68,6 +72,7 @@ def generate_platform(
     width = number("bandwidth_spread", bandwidth_spread, 0, 2)
     per_unit = network.time_per_unit / _symmetric(rng, first, hosts, width)
     made = _assemble(host, speeds, prices, per_unit, network, np.repeat(times, counts))
+    made = with_amounts(made, memory, gpus, seed)
     unit = number("billing", billing)
     return replace(made, billing=np.full(made.n_processors, unit)) if unit else made
 

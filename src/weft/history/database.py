@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     import sqlite3
 
 FILE = "history.db"
-SCHEMA = 2
+SCHEMA = 3
 APPLICATION = 0x77656674  # "weft": how the file says whose it is
-PATIENCE = 30.0  # seconds to wait for other writers
+TIMEOUT = 30.0  # seconds to wait for other writers
 TABLES = """
 CREATE TABLE tasks (
   id INTEGER PRIMARY KEY,
   at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
-  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL, directory TEXT, command TEXT);
+  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL, directory TEXT, command TEXT,
+  memory REAL, at_most INTEGER, cpu REAL, read REAL, written REAL, asked REAL);
+CREATE TABLE failures (
+  id INTEGER PRIMARY KEY,
+  at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
+  machine TEXT NOT NULL, cause TEXT NOT NULL, seconds REAL, size REAL, directory TEXT, command TEXT,
+  memory REAL, cpu REAL, asked REAL);
 CREATE TABLE transfers (
   id INTEGER PRIMARY KEY,
   at REAL NOT NULL, run TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
@@ -40,7 +46,20 @@ ALTER TABLE tasks ADD COLUMN directory TEXT;
 ALTER TABLE tasks ADD COLUMN command TEXT;
 CREATE INDEX tasks_by_origin ON tasks (directory, workflow, category, machine, at);
 CREATE INDEX tasks_by_command ON tasks (category, command, machine, at);
-"""
+""",
+    2: """
+ALTER TABLE tasks ADD COLUMN memory REAL;
+ALTER TABLE tasks ADD COLUMN at_most INTEGER;
+ALTER TABLE tasks ADD COLUMN cpu REAL;
+ALTER TABLE tasks ADD COLUMN read REAL;
+ALTER TABLE tasks ADD COLUMN written REAL;
+ALTER TABLE tasks ADD COLUMN asked REAL;
+CREATE TABLE failures (
+  id INTEGER PRIMARY KEY,
+  at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
+  machine TEXT NOT NULL, cause TEXT NOT NULL, seconds REAL, size REAL, directory TEXT, command TEXT,
+  memory REAL, cpu REAL, asked REAL);
+""",
 }
 
 
@@ -69,7 +88,7 @@ def connect(path: Path) -> sqlite3.Connection:
     import sqlite3
 
     with explained(path):
-        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=TIMEOUT, isolation_level=None)
         try:
             _settle(connection, path)
         except BaseException:
@@ -135,7 +154,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     """Write-ahead logging; changing to it does not wait for others by itself."""
     import sqlite3
 
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -187,7 +206,7 @@ def _meaning(error: sqlite3.Error, path: Path) -> str:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return (
                 f"the performance history is in use: another process has been writing to it for "
-                f"more than {PATIENCE:.0f} s; try again when it is done"
+                f"more than {TIMEOUT:.0f} s; try again when it is done"
             )
         case sqlite3.SQLITE_FULL:
             return "the performance history cannot grow: the disk is full; make room on it"

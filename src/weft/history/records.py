@@ -1,16 +1,109 @@
-"""What was measured: records of tasks and transfers, and a history of them in memory."""
+"""What was measured, where that was, and how near to who asks; a history of it in memory."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, sealed
-from weft.history.origins import Level, Origin, Row
+from weft.model import Call, Workflow
+from weft.model.call import qualified_name
+
+_WORDS = re.compile(r"([^\w./-]+)")  # what stands between words of a command, kept by split
+_FILE = "\0"  # in the place of a file's name: no command has it
+
+
+class Level(IntEnum):
+    """How near a measurement is to who asks, the nearest first."""
+
+    OWN = 0  # the same workflow in the same directory
+    NEAR = 1  # another workflow of that directory
+    FAR = 2  # another directory: there the same name need not mean the same work
+    OLD = 3  # from before directories were kept: only the workflow's name is known
+
+
+class MeasuredRow(NamedTuple):
+    """Measurements of one kind: of a category, as near as this.
+
+    Far ones are marked by their command, old ones by their workflow: else one project's `align`
+    would pass for another's.
+    """
+
+    level: Level
+    category: str
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who measures or asks: a workflow by its name, in a data directory."""
+
+    directory: str
+    workflow: str
+
+    @staticmethod
+    def of(workflow: Workflow, directory: str | PathLike[str]) -> Origin:
+        """The origin of what a workflow does in a directory, whatever way leads there."""
+        return Origin(str(Path(directory).resolve()), workflow.name)
+
+    def row(self, category: str, command: str, directory: str, workflow: str) -> MeasuredRow:
+        """The row of a measurement that has this origin, as this one sees it."""
+        if not directory:
+            return MeasuredRow(Level.OLD, category, workflow)
+        if directory != self.directory:
+            return MeasuredRow(Level.FAR, category, command)
+        return MeasuredRow(Level.OWN if workflow == self.workflow else Level.NEAR, category)
+
+
+def categories_of(workflow: Workflow) -> tuple[str, ...]:
+    """The category of every task under which history knows it; its own name if it has none."""
+    return tuple(
+        workflow.spec(task).category or f"{workflow.name}/{name}"
+        for task, name in enumerate(workflow.task_names)
+    )
+
+
+def commands_of(workflow: Workflow, calls: Sequence[Call] | None = None) -> tuple[str, ...]:
+    """The mark of every task's command, by which it is known in other directories; empty if none.
+
+    A function is known by its module and name. In a command the names of the task's own files do
+    not count: it is the same command for other files.
+    """
+    if calls is not None:
+        return tuple(_digest(qualified_name(call.function)) for call in calls)
+    texts = [workflow.spec(task).run for task in range(workflow.n_tasks)]
+    return tuple(
+        "" if text is None else _digest(_template(text, _files(workflow, task)))
+        for task, text in enumerate(texts)
+    )
+
+
+def _files(workflow: Workflow, task: int) -> set[str | None]:
+    names = workflow.item_names
+    if names is None:
+        return set()
+    read = workflow.in_item[workflow.in_ptr[task] : workflow.in_ptr[task + 1]]
+    written = workflow.out_item[workflow.out_ptr[task] : workflow.out_ptr[task + 1]]
+    return {names[item] for item in (*read.tolist(), *written.tolist())}
+
+
+def _template(command: str, files: set[str | None]) -> str:
+    """The command with a sign in the place of every word that names one of the files."""
+    return "".join(_FILE if word in files else word for word in _WORDS.split(command.strip()))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
 
 NEWEST = 25  # so many records of a category on a machine count; a change is believed after half
 
@@ -28,6 +121,31 @@ class TaskRecord:
     size: float = math.nan  # bytes of input; NaN where it is not known
     directory: str = ""  # of the data; empty where it was not kept
     command: str = ""  # a mark of it, see `commands_of`
+    memory: float = math.nan  # the most that it had, in bytes; NaN here and below: not known
+    at_most: bool = False  # that is only known to be enough
+    cpu: float = math.nan  # seconds of processors
+    read: float = math.nan  # bytes
+    written: float = math.nan
+    asked: float = math.nan  # bytes of memory that it was given
+
+
+@dataclass(frozen=True)
+class FailureRecord:
+    """An attempt that failed through its own fault: why, and what it had until then."""
+
+    at: float
+    run: str
+    workflow: str
+    category: str
+    machine: str
+    cause: str  # see weft.model.causes
+    seconds: float = math.nan  # NaN here and below: not known
+    size: float = math.nan
+    directory: str = ""
+    command: str = ""
+    memory: float = math.nan
+    cpu: float = math.nan
+    asked: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -42,6 +160,9 @@ class TransferRecord:
     seconds: float
 
 
+NOTHING = math.nan, False, math.nan  # is known of what a task has used
+
+
 class Measured(NamedTuple):
     """One measurement in a history; in this order they are sorted."""
 
@@ -49,13 +170,16 @@ class Measured(NamedTuple):
     seconds: float
     size: float
     run: str = ""
+    memory: float = math.nan  # the most that it had, in bytes
+    at_most: bool = False  # that is only known to be enough
+    cpu: float = math.nan  # seconds of processors
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RecordTable:
     """The records of tasks that count, as flat arrays sorted by row, machine and age."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[MeasuredRow, ...]
     machines: tuple[str, ...]
     category: IntArray  # the row of every record
     machine: IntArray
@@ -80,15 +204,18 @@ class History:
         transfers: Iterable[TransferRecord] = (),
         origin: Origin | None = None,
     ) -> None:
-        self._tasks: dict[tuple[Row, str], list[Measured]] = {}
+        self._tasks: dict[tuple[MeasuredRow, str], list[Measured]] = {}
         self._transfers: dict[tuple[str, str], list[Measured]] = {}
+        # by category and command, the most memory that was not enough
+        self.ran_short: dict[tuple[str, str], float] = {}
         self._latest = 0.0
-        self._table: Table | None = None
+        self._table: RecordTable | None = None
         for t in tasks:
-            row = Row(Level.OWN, t.category)
+            row = None
             if origin is not None:
                 row = origin.row(t.category, t.command, t.directory, t.workflow)
-            self._note(row, t.machine, t.seconds, t.size, t.at, t.run)
+            used = t.memory, t.at_most, t.cpu
+            self.observe(t.category, t.machine, t.seconds, t.size, t.at, t.run, row, used)
         for move in transfers:
             self.observe_transfer(move.source, move.target, move.size, move.seconds, move.at)
 
@@ -100,22 +227,17 @@ class History:
         size: float = math.nan,
         at: float | None = None,
         run: str = "",
+        row: MeasuredRow | None = None,
+        used: tuple[float, bool, float] = NOTHING,
     ) -> None:
-        """A task of one's own took so long; without `at` it is newer than all before."""
-        self._note(Row(Level.OWN, category), machine, seconds, size, at, run)
+        """A task took so long, one's own unless a row is given; without `at` it is the newest.
 
-    def _note(
-        self,
-        row: Row,
-        machine: str,
-        seconds: float,
-        size: float,
-        at: float | None,
-        run: str = "",
-    ) -> None:
+        `used` is memory, whether that is only known to be enough, and seconds of processors.
+        """
         if is_measured(seconds):
+            row = row or MeasuredRow(Level.OWN, category)
             known = self._tasks.setdefault((row, machine), [])
-            known.append(Measured(self._age(at), seconds, _bytes(size), run))
+            known.append(Measured(self._stamp(at), seconds, _bytes(size), run, *used))
             _prune(known)
             self._table = None
 
@@ -125,18 +247,27 @@ class History:
         """A transfer between two machines took so long."""
         if is_measured(seconds) and is_measured(size):
             known = self._transfers.setdefault((source, target), [])
-            known.append(Measured(self._age(at), seconds, _bytes(size)))
+            known.append(Measured(self._stamp(at), seconds, _bytes(size)))
             _prune(known)
 
     def between(self, source: str, target: str) -> list[Measured]:
         """The transfers from one machine to the other that count."""
         return newest(self._transfers.get((source, target), []))
 
+    def of(self, row: MeasuredRow, machine: str) -> list[Measured]:
+        """The records of a row on a machine that count."""
+        return newest(self._tasks.get((row, machine), []))
+
+    def by_row(self) -> Iterator[tuple[MeasuredRow, list[Measured]]]:
+        """The records of tasks that count, a row and a machine at a time."""
+        for (row, _), records in sorted(self._tasks.items(), key=lambda cell: cell[0]):
+            yield row, newest(records)
+
     def has_run(self, run: str) -> bool:
         """Whether anything that this run measured is here."""
         return any(record.run == run for records in self._tasks.values() for record in records)
 
-    def n_runs(self, rows: Iterable[Row]) -> int:
+    def n_runs(self, rows: Iterable[MeasuredRow]) -> int:
         """How many runs the records of these rows come from."""
         wanted, runs = set(rows), set[str]()
         for (row, _), records in self._tasks.items():
@@ -144,13 +275,13 @@ class History:
                 runs.update(record.run for record in newest(records))
         return len(runs)
 
-    def table(self) -> Table:
+    def table(self) -> RecordTable:
         """The records of tasks that count."""
         if self._table is None:
             self._table = _table(self._tasks)
         return self._table
 
-    def _age(self, at: float | None) -> float:
+    def _stamp(self, at: float | None) -> float:
         if at is None or not math.isfinite(at):
             at = math.nextafter(self._latest, math.inf)
         self._latest = max(self._latest, at)
@@ -187,7 +318,7 @@ def _prune(records: list[Measured]) -> None:
         records[:] = newest(records)
 
 
-def _table(cells: dict[tuple[Row, str], list[Measured]]) -> Table:
+def _table(cells: dict[tuple[MeasuredRow, str], list[Measured]]) -> RecordTable:
     rows = tuple(sorted({row for row, _ in cells}))
     machines = tuple(sorted({machine for _, machine in cells}))
     lines = {row: index for index, row in enumerate(rows)}
@@ -200,7 +331,7 @@ def _table(cells: dict[tuple[Row, str], list[Measured]]) -> Table:
         of_cell = np.array([cell[index] for cell in ordered], dtype=np.int32)
         return sealed(np.repeat(of_cell, np.array(counts, dtype=np.int64)))
 
-    return Table(
+    return RecordTable(
         rows=rows,
         machines=machines,
         category=spread(0),

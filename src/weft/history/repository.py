@@ -10,12 +10,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.history.database import FILE, HistoryError, connect, explained, home, transaction
-from weft.history.origins import Origin
-from weft.history.records import NEWEST, History, TaskRecord, TransferRecord, is_measured
+from weft.history.records import (
+    NEWEST,
+    FailureRecord,
+    History,
+    Origin,
+    TaskRecord,
+    TransferRecord,
+    is_measured,
+)
+from weft.model.causes import OUT_OF_MEMORY
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,8 +31,17 @@ RECENT = 20_000  # records of any category that a prediction looks at, for the m
 MOST = 100_000  # records of a workflow's own categories that it looks at
 LEAST = 1  # of a category on a machine, however many of them there are
 
-TASK = "at, run, workflow, category, machine, seconds, size, directory, command"
+_ORIGIN = "at, run, workflow, category, machine"
+TASK = f"{_ORIGIN}, seconds, size, directory, command, memory, at_most, cpu, read, written, asked"
+FAILURE = f"{_ORIGIN}, cause, seconds, size, directory, command, memory, cpu, asked"
 TRANSFER = "at, run, source, target, size, seconds"
+
+
+# by category and command, the most memory of this directory that was not enough
+_RAN_SHORT = f"""
+SELECT category, coalesce(command, ''), max(max(coalesce(memory, 0), coalesce(asked, 0)))
+FROM failures WHERE cause = '{OUT_OF_MEMORY}' AND directory IS :directory GROUP BY 1, 2
+"""
 
 
 class Repository:
@@ -47,12 +63,7 @@ class Repository:
     def __enter__(self) -> Repository:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -60,7 +71,10 @@ class Repository:
         self._connection.close()
 
     def add(
-        self, tasks: Iterable[TaskRecord] = (), transfers: Iterable[TransferRecord] = ()
+        self,
+        tasks: Iterable[TaskRecord] = (),
+        transfers: Iterable[TransferRecord] = (),
+        failures: Iterable[FailureRecord] = (),
     ) -> None:
         """Keep all of these, or none if it fails; what no clock can have given is left out."""
         done = [_task_row(t) for t in tasks if is_measured(t.seconds) and math.isfinite(t.at)]
@@ -69,13 +83,17 @@ class Repository:
             for t in transfers
             if is_measured(t.seconds) and is_measured(t.size) and math.isfinite(t.at)
         ]
+        failed = [_failure_row(f) for f in failures if math.isfinite(f.at)]
         with explained(self.path), transaction(self._connection):
-            self._connection.executemany(
-                f"INSERT INTO tasks ({TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", done
-            )
-            self._connection.executemany(
-                f"INSERT INTO transfers ({TRANSFER}) VALUES (?, ?, ?, ?, ?, ?)", moved
-            )
+            for table, columns, rows in (
+                ("tasks", TASK, done),
+                ("transfers", TRANSFER, moved),
+                ("failures", FAILURE, failed),
+            ):
+                values = ", ".join("?" * len(columns.split(",")))
+                self._connection.executemany(
+                    f"INSERT INTO {table} ({columns}) VALUES ({values})", rows
+                )
 
     def tasks(self, category: str | None = None, machine: str | None = None) -> list[TaskRecord]:
         """The records of tasks, in the order in which they were added."""
@@ -83,6 +101,11 @@ class Repository:
         return [
             _task(row) for row in self._rows(f"SELECT {TASK} FROM tasks{where} ORDER BY id", values)
         ]
+
+    def failures(self) -> list[FailureRecord]:
+        """The records of attempts that failed, in the order in which they were added."""
+        rows = self._rows(f"SELECT {FAILURE} FROM failures ORDER BY id")
+        return [_failure(row) for row in rows]
 
     def transfers(self) -> list[TransferRecord]:
         """The records of transfers, in the order in which they were added."""
@@ -111,9 +134,12 @@ class Repository:
             transfers = self._rows(
                 f"SELECT {TRANSFER} FROM transfers WHERE id IN ({_LINKS.newest(NEWEST)})"
             )
-        return History(
+            short = self._rows(_RAN_SHORT, {"directory": place.get("directory")})
+        history = History(
             (_task(row) for row in tasks), (TransferRecord(*row) for row in transfers), origin
         )
+        history.ran_short = {(category, command): bytes_ for category, command, bytes_ in short}
+        return history
 
     def _newest(self, cells: Sequence[_Cells], place: dict[str, str]) -> list[tuple[Any, ...]]:
         """The newest records of every cell, and the most recent of all: those tell of machines."""
@@ -123,6 +149,13 @@ class Repository:
         recent = f"SELECT id FROM (SELECT id FROM tasks ORDER BY id DESC LIMIT {RECENT})"
         ids = " UNION ".join([*(kind.newest(limit) for kind in cells), recent])
         return self._rows(f"SELECT {TASK} FROM tasks WHERE id IN ({ids})", place)
+
+    def asked(self) -> dict[str, float]:
+        """Of every category, the memory that its newest task asked for, if any did."""
+        rows = self._rows(
+            "SELECT category, asked, max(id) FROM tasks WHERE asked IS NOT NULL GROUP BY category"
+        )
+        return {category: asked for category, asked, _ in rows}
 
     def counts(self) -> dict[tuple[str, str], tuple[int, float]]:
         """Of every category and machine, how many records there are and when the last was made."""
@@ -146,6 +179,7 @@ class Repository:
         with explained(self.path):
             with transaction(self._connection):
                 done = self._delete("tasks", tasks)
+                self._delete("failures", tasks)
                 moved = self._delete("transfers", moves) if category is None else 0
             # so that it is not in the log beside the file any more, as far as others let that be
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -153,11 +187,11 @@ class Repository:
 
     def export(self, path: Path) -> tuple[int, int]:
         """Write all records to a .csv or .json file; how many tasks and transfers there were."""
-        from weft.history.export import check_suffix, write
+        from weft.history.report import check_suffix, write
 
         check_suffix(path)
         tasks, transfers = self.tasks(), self.transfers()
-        write(tasks, transfers, path)
+        write(tasks, transfers, path, self.failures())
         return len(tasks), len(transfers)
 
     def _delete(self, table: str, filters: dict[str, Any]) -> int:
@@ -230,17 +264,47 @@ def _where(filters: dict[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _task(row: tuple[Any, ...]) -> TaskRecord:
-    at, run, workflow, category, machine, seconds, size, directory, command = row
-    size = math.nan if size is None else size
-    origin = directory or "", command or ""
-    return TaskRecord(at, run, workflow, category, machine, seconds, size, *origin)
+    at, run, workflow, category, machine, seconds, size, directory, command, *used = row
+    memory, at_most, cpu, read, written, asked = used
+    return TaskRecord(
+        at, run, workflow, category, machine, seconds, _known(size), directory or "", command or "",
+        _known(memory), bool(at_most), _known(cpu), _known(read), _known(written), _known(asked),
+    )  # fmt: skip
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _or_null(value: float) -> float | None:
+    return value if is_measured(value) else None
+
+
+def _failure(row: tuple[Any, ...]) -> FailureRecord:
+    at, run, workflow, category, machine, cause, seconds, size, directory, command, *used = row
+    memory, cpu, asked = map(_known, used)
+    return FailureRecord(
+        at, run, workflow, category, machine, cause, _known(seconds), _known(size),
+        directory or "", command or "", memory, cpu, asked,
+    )  # fmt: skip
+
+
+def _failure_row(f: FailureRecord) -> tuple[Any, ...]:
+    names = map(_text, (f.run, f.workflow, f.category, f.machine, f.cause))
+    origin = (_text(f.directory) or None, f.command or None)
+    used = map(_or_null, (f.memory, f.cpu, f.asked))
+    return f.at, *names, _or_null(f.seconds), _or_null(f.size), *origin, *used
 
 
 def _task_row(task: TaskRecord) -> tuple[Any, ...]:
-    size = task.size if is_measured(task.size) else None
     names = (task.run, task.workflow, task.category, task.machine)
     origin = (_text(task.directory) or None, task.command or None)
-    return task.at, *map(_text, names), task.seconds, size, *origin
+    used = (
+        _or_null(task.memory),
+        int(task.at_most),
+        *map(_or_null, (task.cpu, task.read, task.written, task.asked)),
+    )
+    return task.at, *map(_text, names), task.seconds, _or_null(task.size), *origin, *used
 
 
 def _transfer_row(move: TransferRecord) -> tuple[Any, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from weft.ic.analysis import Analysis, analyse, analyse_dag, best_order
-from weft.ic.dag import Dag
+from weft.ic.blocks import BlockProfile, has_priority
+from weft.ic.dag import Dag, places
 from weft.ic.game import (
     DISCIPLINES,
     Play,
@@ -11,21 +12,19 @@ from weft.ic.game import (
     heuristic_phases,
     listed_order,
     order_phases,
-    places,
     play,
     request_sizes,
 )
-from weft.ic.ico import Failure, Ico, ico
-from weft.ic.profiles import Profile, has_priority
+from weft.ic.ico import IcoFailure, IcoResult, ico
 
 __all__ = [
     "DISCIPLINES",
     "Analysis",
+    "BlockProfile",
     "Dag",
-    "Failure",
-    "Ico",
+    "IcoFailure",
+    "IcoResult",
     "Play",
-    "Profile",
     "analyse",
     "analyse_dag",
     "best_order",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,11 @@ from weft.arrays import IntArray, sealed
 from weft.ic.dag import Dag
 from weft.ic.game import Play, play
 from weft.ic.heuristic import heuristic_order_of
-from weft.ic.ico import Failure, Ico, ico
-from weft.ic.reasons import Names, reason_of
-from weft.ic.search import MOST_STEPS, Found, dag_order
+from weft.ic.ico import IcoFailure, IcoResult, ico
+from weft.ic.search import MOST_STEPS, SearchResult, dag_order
 from weft.ic.structure import Structure
 from weft.model import Workflow
+from weft.quantities import first_few
 
 MOST_NAMED = 6  # kinds of building blocks in a reason
 MOST_SEARCHED = 20  # sections, and the vertices of each
@@ -37,12 +38,12 @@ class Analysis:
 
     @property
     def order(self) -> IntArray:
-        """The vertices in the order of their execution."""
+        """The order."""
         return self.play.order
 
     @property
     def profile(self) -> IntArray:
-        """E(0), ..., E(n)."""
+        """E(t): how many tasks are ready after each step."""
         return self.play.profile
 
     @property
@@ -58,7 +59,7 @@ def analyse(workflow: Workflow) -> Analysis:
 
 def best_order(dag: Dag) -> IntArray:
     """A good order of any dag, the one that `analyse_dag` shows: IC-optimal where one is found."""
-    return analyse_dag(dag).order
+    return analyse_dag(dag).play.order
 
 
 def analyse_dag(dag: Dag, names: Names = str) -> Analysis:
@@ -69,7 +70,8 @@ def analyse_dag(dag: Dag, names: Names = str) -> Analysis:
         return Analysis(True, True, _proof(found.structure), play(dag, order))
     searched = _search(found)
     failure = found.failures[0]
-    why = f"{_step(failure)}: {reason_of(found.structure, failure, names)}"
+    step, reason_of = _STEPS[failure.step]
+    why = f"{step}: {reason_of(found.structure, failure, names)}"
     for section, result in searched.items():
         if result.order is None:
             reason = f"{_disproof(found.structure, section, result)}; ICO fails to {why}"
@@ -80,16 +82,6 @@ def analyse_dag(dag: Dag, names: Names = str) -> Analysis:
         return Analysis(True, True, reason, play(dag, order))
     reason = f"not known whether an IC-optimal schedule exists: ICO fails to {why}"
     return Analysis(False, None, reason, play(dag, order))
-
-
-def _step(failure: Failure) -> str:
-    """The step of ICO that failed."""
-    return {
-        "parse": "parse the dag",
-        "blocks": "schedule a block",
-        "priorities": "order the blocks by priority",
-        "linear order": "find a priority-linear order",
-    }[failure.step]
 
 
 def _proof(structure: Structure) -> str:
@@ -107,7 +99,7 @@ def _proof(structure: Structure) -> str:
     return f"ICO: a priority-linear composition{where} of {', '.join(parts)}"
 
 
-def _disproof(structure: Structure, section: int, result: Found) -> str:
+def _disproof(structure: Structure, section: int, result: SearchResult) -> str:
     """Why there is no IC-optimal schedule."""
     none = "no IC-optimal schedule exists"
     if not result.step:
@@ -116,11 +108,11 @@ def _disproof(structure: Structure, section: int, result: Found) -> str:
     return f"{none}: none that is best at each of the first {before + result.step} steps"
 
 
-def _search(found: Ico) -> dict[int, Found]:
+def _search(found: IcoResult) -> dict[int, SearchResult]:
     """What a search of the sections that failed tells, by section, as far as it ends."""
-    results: dict[int, Found] = {}
+    results: dict[int, SearchResult] = {}
     for failure in found.failures[:MOST_SEARCHED]:
-        result = Found(None, exhausted=True)
+        result = SearchResult(None, exhausted=True)
         if not failure.none_exists:
             steps = MOST_STEPS // min(len(found.failures), MOST_SEARCHED)
             result = _search_section(found.structure, failure.section, steps)
@@ -131,7 +123,7 @@ def _search(found: Ico) -> dict[int, Found]:
     return results
 
 
-def _search_section(structure: Structure, section: int, most_steps: int) -> Found:
+def _search_section(structure: Structure, section: int, most_steps: int) -> SearchResult:
     """An IC-optimal order of the nonsinks of one section, on its own."""
     dag = structure.dag
     inside = structure.section_of_vertices == section
@@ -140,19 +132,85 @@ def _search_section(structure: Structure, section: int, most_steps: int) -> Foun
         np.concatenate([dag.tails[arcs], dag.child[arcs]]), return_inverse=True
     )
     if len(vertices) > MOST_VERTICES:
-        return Found(None, exhausted=False)
+        return SearchResult(None, exhausted=False)
     tails, heads = np.split(relabelled, 2)
     result = dag_order(Dag.from_arcs(len(vertices), tails, heads), most_steps)
     if result.order is None:
         return result
     nonsinks = [int(vertices[v]) for v in result.order if inside[vertices[v]]]
-    return Found(tuple(nonsinks), exhausted=True)
+    return SearchResult(tuple(nonsinks), exhausted=True)
 
 
-def _with_found(structure: Structure, order: IntArray, searched: dict[int, Found]) -> IntArray:
+def _with_found(
+    structure: Structure, order: IntArray, searched: dict[int, SearchResult]
+) -> IntArray:
     """The order with the sections as the search has them."""
     improved = order.copy()
     sections = structure.section_of_vertices[order]
     for section, result in searched.items():
         improved[sections == section] = result.order or ()
     return sealed(improved)
+
+
+Names = Callable[[int], str]
+
+SHOWN = 8  # vertices of a circle that are named
+
+
+def block_name(structure: Structure, block: int, names: Names) -> str:
+    """A block by its kind and its first source."""
+    scheduled = structure.scheduled
+    kind = scheduled.type_of[block]
+    sources = structure.parsing.block_sources(block)
+    what = scheduled.names[kind] if kind >= 0 else f"a block of {len(sources)} sources"
+    return f"{what} at {names(int(sources.min()))}"
+
+
+def _block_reason(structure: Structure, failure: IcoFailure, names: Names) -> str:
+    (block,), parsing = failure.blocks, structure.parsing
+    why = "is of no known family and too large for a search"
+    if block in structure.scheduled.without:
+        why = "has no IC-optimal order"
+    size = f"{parsing.n_sources[block]} sources and {parsing.n_sinks[block]} sinks"
+    first = names(int(parsing.block_sources(block).min()))
+    return f"the building block of {size} that begins at {first} {why}"
+
+
+def _pair_reason(structure: Structure, failure: IcoFailure, names: Names) -> str:
+    first, second = (block_name(structure, block, names) for block in failure.blocks)
+    return f"of the building blocks {first} and {second} neither has priority over the other"
+
+
+def _against_reason(structure: Structure, failure: IcoFailure, names: Names) -> str:
+    above, below = (block_name(structure, block, names) for block in failure.blocks)
+    through = names(failure.vertex)
+    return f"{above} comes before {below} (by way of {through}) but has no priority over it"
+
+
+def _parse_reason(structure: Structure, failure: IcoFailure, names: Names) -> str:
+    """The vertices that lead round a circle of blocks."""
+    shared, above, below = structure.parsing.super_arcs
+    inside = np.isin(above, failure.blocks) & np.isin(below, failure.blocks)
+    entry = {
+        int(to): (int(vertex), int(start))
+        for vertex, start, to in zip(shared[inside], above[inside], below[inside], strict=True)
+    }
+    block, path, seen = min(entry), list[int](), dict[int, int]()
+    while block not in seen:
+        seen[block] = len(path)
+        vertex, block = entry[block]
+        path.append(vertex)
+    circle = path[seen[block] :][::-1]
+    shown = first_few(map(names, circle), SHOWN)
+    if len(circle) == 1:
+        return f"{shown} would be both a source and a sink of one building block"
+    return f"the building blocks that meet at {shown} come before one another in a circle"
+
+
+# the steps of ICO, and what says at which vertices each failed
+_STEPS = {
+    "parse": ("parse the dag", _parse_reason),
+    "blocks": ("schedule a block", _block_reason),
+    "priorities": ("order the blocks by priority", _pair_reason),
+    "linear order": ("find a priority-linear order", _against_reason),
+}

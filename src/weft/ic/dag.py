@@ -11,12 +11,19 @@ import numpy.typing as npt
 
 from weft.arrays import IntArray, csr, frozen, row_of_each, sealed
 from weft.errors import InputError
-from weft.kernels.pebbles import levels
+from weft.ic.kernels.pebbles import levels
 from weft.model import Workflow
 
 Result = TypeVar("Result")
 STEP = 8  # steps of planning that one of these takes, and the kernels that follow in its wake
 Indices = npt.ArrayLike
+
+
+def places(order: IntArray) -> IntArray:
+    """The place of each vertex in an order."""
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +77,7 @@ class Dag:
 
     @cached_property
     def _levels(self) -> tuple[IntArray, IntArray]:
-        order, level = levels(self.child_ptr, self.child, self.indegree.copy())
+        order, level = levels(self.child_ptr, self.child, self.indegree)
         return sealed(order), sealed(level)
 
     @property
@@ -82,6 +89,11 @@ class Dag:
     def level(self) -> IntArray:
         """The length of the longest path to each vertex."""
         return self._levels[1]
+
+    @property
+    def position(self) -> IntArray:
+        """The place of each vertex in the topological order."""
+        return places(self.order)
 
     def without(self, arcs: npt.NDArray[np.bool_]) -> Dag:
         """The same dag less some of its arcs, marked in the order of `child`."""

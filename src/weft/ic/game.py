@@ -1,4 +1,4 @@
-"""The IC Pebble Game: plays of an order, and batched plays of a discipline."""
+"""The IC Pebble Game: plays of an order, of disciplines in batches, and their mean curves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from weft.arrays import IntArray, frozen, sealed
+from weft.arrays import FloatArray, IntArray, frozen, sealed
 from weft.errors import InputError, unknown_name
-from weft.ic.dag import Dag
-from weft.kernels import pebbles
+from weft.ic.dag import Dag, places
+from weft.ic.kernels import pebbles
 
 DISCIPLINES = {"fifo": pebbles.FIFO, "lifo": pebbles.LIFO, "greedy": pebbles.GREEDY}
 NO_REQUESTS = frozen([], np.int32)
@@ -39,8 +39,7 @@ def play(dag: Dag, order: npt.ArrayLike) -> Play:
     listed = frozen(order, np.int32)
     if len(listed) != dag.n or not np.array_equal(np.sort(listed), np.arange(dag.n)):
         raise InputError(f"an order of this dag must hold each of 0 .. {dag.n - 1} once")
-    waiting = dag.indegree.copy()
-    profile = pebbles.profile_of(dag.child_ptr, dag.child, waiting, listed)
+    profile = pebbles.profile_of(dag.child_ptr, dag.child, dag.indegree, listed)
     if len(profile) and profile.min() < 0:
         step = int(np.argmin(profile))
         raise InputError(f"step {step} executes vertex {listed[step - 1]}, which is not ELIGIBLE")
@@ -49,34 +48,28 @@ def play(dag: Dag, order: npt.ArrayLike) -> Play:
 
 def heuristic_order(dag: Dag, discipline: str, rng: np.random.Generator) -> IntArray:
     """The order in which FIFO, LIFO or GREEDY executes a dag (section 3.2), with random ties."""
-    return _handed_out(dag, _discipline(discipline), _line(dag, rng), NO_REQUESTS)[0]
+    return _handed_out(dag, _discipline(discipline), _by_outdegree(dag, rng), NO_REQUESTS)[0]
 
 
-def listed_order(dag: Dag, line: npt.ArrayLike) -> IntArray:
-    """The order of a play that always executes, of what is ELIGIBLE, the first in the line."""
-    listed: IntArray = frozen(line, np.int32)
-    rows = dag.child_ptr, dag.child, dag.indegree.copy()
-    return pebbles.follow(*rows, places(listed), listed)
-
-
-def places(order: IntArray) -> IntArray:
-    """The place of each vertex in an order."""
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return place
+def listed_order(dag: Dag, ranking: npt.ArrayLike) -> IntArray:
+    """The order of a play that always executes, of what is ELIGIBLE, the first by a ranking."""
+    listed: IntArray = frozen(ranking, np.int32)
+    return pebbles.follow(dag.child_ptr, dag.child, dag.indegree, places(listed), listed)
 
 
 def heuristic_phases(
     dag: Dag, discipline: str, rng: np.random.Generator, requests: npt.ArrayLike
 ) -> int:
     """How many polls FIFO, LIFO or GREEDY need when so many clients come to each of them."""
-    return _phases(dag, _discipline(discipline), _line(dag, rng), frozen(requests, np.int32))
+    return _phases(
+        dag, _discipline(discipline), _by_outdegree(dag, rng), frozen(requests, np.int32)
+    )
 
 
 def order_phases(dag: Dag, order: npt.ArrayLike, requests: npt.ArrayLike) -> int:
     """How many polls it takes to execute a dag by a list: of what is ELIGIBLE, the first listed."""
-    line = frozen(order, np.int32)
-    return _phases(dag, pebbles.LISTED, line, frozen(requests, np.int32))
+    ranking = frozen(order, np.int32)
+    return _phases(dag, pebbles.LISTED, ranking, frozen(requests, np.int32))
 
 
 def request_sizes(rng: np.random.Generator, mean: float, count: int) -> IntArray:
@@ -93,15 +86,15 @@ def _discipline(name: str) -> int:
     return DISCIPLINES[name]
 
 
-def _line(dag: Dag, rng: np.random.Generator) -> IntArray:
+def _by_outdegree(dag: Dag, rng: np.random.Generator) -> IntArray:
     """All vertices by nonincreasing outdegree, equals in random order."""
     return np.lexsort((rng.permutation(dag.n), -dag.outdegree)).astype(np.int32)
 
 
-def _phases(dag: Dag, discipline: int, line: IntArray, requests: IntArray) -> int:
+def _phases(dag: Dag, discipline: int, ranking: IntArray, requests: IntArray) -> int:
     done, polls = 0, 0
     if len(requests):
-        order, polls = _handed_out(dag, discipline, line, requests)
+        order, polls = _handed_out(dag, discipline, ranking, requests)
         done = len(order)
     if done < dag.n:
         raise InputError(
@@ -112,8 +105,46 @@ def _phases(dag: Dag, discipline: int, line: IntArray, requests: IntArray) -> in
 
 
 def _handed_out(
-    dag: Dag, discipline: int, line: IntArray, requests: IntArray
+    dag: Dag, discipline: int, ranking: IntArray, requests: IntArray
 ) -> tuple[IntArray, int]:
-    rows = dag.child_ptr, dag.child, dag.indegree.copy()
-    arguments = *rows, discipline, places(line), line, requests
-    return pebbles.play_batches(*arguments)
+    rows = dag.child_ptr, dag.child, dag.indegree
+    return pebbles.play_batches(*rows, discipline, places(ranking), ranking, requests)
+
+
+PLAYS = 50  # of each heuristic, as in the paper
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """E(0), ..., E(n), averaged over plays, and the normalised area of each play."""
+
+    name: str
+    profile: FloatArray
+    areas: FloatArray
+
+    @property
+    def area(self) -> float:
+        """The mean of the normalised areas."""
+        return float(self.areas.mean())
+
+    @property
+    def deviation(self) -> float:
+        """Their standard deviation."""
+        if len(self.areas) < 2 or np.ptp(self.areas) == 0:  # which std() makes 1e-16 of
+            return 0.0
+        return float(self.areas.std(ddof=1))
+
+
+def heuristic_curves(dag: Dag, plays: int = PLAYS, seed: int = 0) -> list[Curve]:
+    """FIFO, LIFO and GREEDY with random ties, each played so many times."""
+    return [_curve(dag, name, plays, seed) for name in DISCIPLINES]
+
+
+def _curve(dag: Dag, name: str, plays: int, seed: int) -> Curve:
+    rng = np.random.default_rng([seed, list(DISCIPLINES).index(name)])
+    total, areas = np.zeros(dag.n + 1), np.empty(plays)
+    for k in range(plays):
+        played = play(dag, heuristic_order(dag, name, rng))
+        total += played.profile
+        areas[k] = played.normalised_area
+    return Curve(name, total / plays, areas)

@@ -7,7 +7,6 @@ section of the dag on its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cmp_to_key
 from itertools import pairwise
@@ -15,14 +14,14 @@ from itertools import pairwise
 import numpy as np
 
 from weft.arrays import IntArray, csr, frozen, sealed
+from weft.ic.blocks import has_priority
 from weft.ic.dag import Dag
-from weft.ic.profiles import has_priority
-from weft.ic.scheduled import Scheduled
+from weft.ic.search import Scheduled
 from weft.ic.structure import Structure, structure_of
 
 
 @dataclass(frozen=True)
-class Failure:
+class IcoFailure:
     """Where ICO failed in a section: at one block or at two, or at a vertex between two.
 
     `none_exists`: this proves that the dag has no IC-optimal schedule.
@@ -36,7 +35,7 @@ class Failure:
 
 
 @dataclass(frozen=True, eq=False)
-class Ico:
+class IcoResult:
     """What ICO gives: an IC-optimal order, or the sections that failed, and where.
 
     `place` is each block's in the order that the priorities impose on its section.
@@ -44,19 +43,27 @@ class Ico:
 
     structure: Structure
     place: IntArray
-    failures: tuple[Failure, ...]
+    failures: tuple[IcoFailure, ...]
 
     @property
     def order(self) -> IntArray | None:
         """An IC-optimal schedule, unless a section failed."""
-        if self.failures:
-            return None
-        section, level = self.structure.section, self.structure.level
-        blocks = np.lexsort((level, self.place, section)).astype(np.int32)
-        return theorem_order(self.structure.scheduled, blocks)
+        return None if self.failures else self.theorem_order
+
+    @property
+    def theorem_order(self) -> IntArray:
+        """The sources of the blocks, section by section, and then all sinks (Theorem 2.1)."""
+        structure, parsing = self.structure, self.structure.parsing
+        blocks = np.lexsort((structure.level, self.place, structure.section))
+        ptr, sizes = parsing.source_ptr[:-1][blocks], parsing.n_sources[blocks]
+        inner = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        nonsinks = structure.scheduled.sources[np.repeat(ptr, sizes) + inner]
+        sinks = np.flatnonzero(parsing.source_of < 0)
+        order: IntArray = frozen(np.concatenate([nonsinks, sinks]), np.int32)
+        return order
 
 
-def ico(dag: Dag) -> Ico:
+def ico(dag: Dag) -> IcoResult:
     """An IC-optimal schedule of a dag where ICO's conditions hold, or where they do not."""
     structure = structure_of(dag)
     parsing, type_of = structure.parsing, structure.scheduled.type_of
@@ -64,7 +71,7 @@ def ico(dag: Dag) -> Ico:
     ptr, blocks = csr(structure.section, all_blocks, structure.n_sections)
     places = _Places(structure.scheduled)
     place = np.zeros(parsing.n_blocks, dtype=np.int32)
-    failures: dict[int, Failure] = {}
+    failures: dict[int, IcoFailure] = {}
     stuck = structure.in_circle | (type_of < 0)
     # a section of one block that has an order needs no more
     hard = np.diff(ptr) > 1
@@ -77,35 +84,24 @@ def ico(dag: Dag) -> Ico:
         found = places.of(type_of[members])
         if isinstance(found, tuple):
             pair = _two_blocks(members, type_of[members], *found)
-            failures[section] = Failure(section, "priorities", pair)
+            failures[section] = IcoFailure(section, "priorities", pair)
         else:
             place[members] = found
     _check_arcs(structure, place, failures)
-    return Ico(structure, sealed(place), tuple(failures[s] for s in sorted(failures)))
+    return IcoResult(structure, sealed(place), tuple(failures[s] for s in sorted(failures)))
 
 
-def theorem_order(scheduled: Scheduled, blocks: IntArray) -> IntArray:
-    """The blocks' sources, block after block, and then all sinks (Theorem 2.1)."""
-    parsing = scheduled.parsing
-    ptr, sizes = parsing.source_ptr[:-1][blocks], parsing.n_sources[blocks]
-    inner = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    nonsinks = scheduled.sources[np.repeat(ptr, sizes) + inner]
-    sinks = np.flatnonzero(parsing.source_of < 0)
-    order: IntArray = frozen(np.concatenate([nonsinks, sinks]), np.int32)
-    return order
-
-
-def _stuck(structure: Structure, section: int, members: IntArray) -> Failure:
+def _stuck(structure: Structure, section: int, members: IntArray) -> IcoFailure:
     """A section with a circle of blocks, or with a block that has no order."""
     circle = members[structure.in_circle[members]]
     if len(circle):
         unit = structure.unit[circle[0]]
-        return Failure(section, "parse", tuple(circle[structure.unit[circle] == unit].tolist()))
+        return IcoFailure(section, "parse", tuple(circle[structure.unit[circle] == unit].tolist()))
     scheduled = structure.scheduled
     without = [b for b in members.tolist() if b in scheduled.without]
     first = without[0] if without else int(members[scheduled.type_of[members] < 0][0])
     none = len(members) == 1 and bool(without)
-    return Failure(section, "blocks", (first,), none_exists=none)
+    return IcoFailure(section, "blocks", (first,), none_exists=none)
 
 
 def _two_blocks(members: IntArray, types: IntArray, one: int, other: int) -> tuple[int, int]:
@@ -114,7 +110,7 @@ def _two_blocks(members: IntArray, types: IntArray, one: int, other: int) -> tup
     return int(members[first[0]]), int(members[second[1 if one == other else 0]])
 
 
-def _check_arcs(structure: Structure, place: IntArray, failures: dict[int, Failure]) -> None:
+def _check_arcs(structure: Structure, place: IntArray, failures: dict[int, IcoFailure]) -> None:
     """A section fails if a block comes before one that has priority over it."""
     shared, above, below = structure.parsing.super_arcs
     inner = structure.section[above] == structure.section[below]
@@ -123,7 +119,7 @@ def _check_arcs(structure: Structure, place: IntArray, failures: dict[int, Failu
         section = int(structure.section[above[arc]])
         if section not in failures or failures[section].step == "linear order":
             pair = int(above[arc]), int(below[arc])
-            failures[section] = Failure(section, "linear order", pair, int(shared[arc]))
+            failures[section] = IcoFailure(section, "linear order", pair, int(shared[arc]))
 
 
 class _NoOrderError(Exception):
@@ -157,7 +153,7 @@ class _Places:
             if not self._priority(kind, kind):
                 return kind, kind
         try:
-            ordered = sorted(kinds, key=cmp_to_key(self._compare()))
+            ordered = sorted(kinds, key=cmp_to_key(self._compare))
         except _NoOrderError as pair:
             return pair.args[0], pair.args[1]
         place = {ordered[0]: 0}
@@ -167,14 +163,11 @@ class _Places:
             place[kind] = place[before] + (0 if self._priority(kind, before) else 1)
         return place
 
-    def _compare(self) -> Callable[[int, int], int]:
-        def compare(one: int, other: int) -> int:
-            forward, backward = self._priority(one, other), self._priority(other, one)
-            if not forward and not backward:
-                raise _NoOrderError(one, other)
-            return int(backward) - int(forward)
-
-        return compare
+    def _compare(self, one: int, other: int) -> int:
+        forward, backward = self._priority(one, other), self._priority(other, one)
+        if not forward and not backward:
+            raise _NoOrderError(one, other)
+        return int(backward) - int(forward)
 
     def _priority(self, one: int, other: int) -> bool:
         if (one, other) not in self._prior:

@@ -1,4 +1,4 @@
-"""IC-optimal orders by search: of a building block of no known family, and of a small dag."""
+"""IC-optimal orders of building blocks, by their family or by search; and of small dags."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from weft.arrays import IntArray, sealed
+from weft.ic.blocks import OTHER, BlockProfile, Parsing
 from weft.ic.dag import Dag
 
 MOST_GROUPS = 16  # groups of like sources in a block: 2^16 sets are looked at
@@ -15,7 +17,7 @@ MOST_STEPS = 200_000  # between sets of executed vertices of a small dag
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found: an order, or that there is none, or that it would take too long."""
 
     order: tuple[int, ...] | None
@@ -23,7 +25,7 @@ class Found:
     step: int = 0  # the first that cannot be IC-optimal if all before are, where there is none
 
 
-def block_order(children: Sequence[Sequence[int]]) -> Found:
+def block_order(children: Sequence[Sequence[int]]) -> SearchResult:
     """An IC-optimal order of the sources 0 .. s-1 of a bipartite block, given their sinks.
 
     Sources with the same sinks are executed together: a part of them completes nothing.
@@ -32,7 +34,7 @@ def block_order(children: Sequence[Sequence[int]]) -> Found:
     for source, sinks in enumerate(children):
         groups.setdefault(frozenset(sinks), []).append(source)
     if len(groups) > MOST_GROUPS:
-        return Found(None, exhausted=False)
+        return SearchResult(None, exhausted=False)
     members = list(groups.values())
     completed = _completed(list(groups))
     size = _sums([len(group) for group in members])
@@ -41,8 +43,10 @@ def block_order(children: Sequence[Sequence[int]]) -> Found:
     best = np.maximum.accumulate(best)
     chain = _chain(members, completed, size, best)
     if chain is None:
-        return Found(None, exhausted=True)
-    return Found(tuple(source for group in chain for source in members[group]), exhausted=True)
+        return SearchResult(None, exhausted=True)
+    return SearchResult(
+        tuple(source for group in chain for source in members[group]), exhausted=True
+    )
 
 
 def _completed(sinks_of: list[frozenset[int]]) -> npt.NDArray[np.int64]:
@@ -98,13 +102,13 @@ def _chain(
     return chain[::-1]
 
 
-def dag_order(dag: Dag, most_steps: int = MOST_STEPS) -> Found:
+def dag_order(dag: Dag, most_steps: int = MOST_STEPS) -> SearchResult:
     """An IC-optimal order of a small dag: all sets of nonsinks that can be executed first.
 
     Sinks come last: to put them off never costs anything, since a vertex takes away one ELIGIBLE
     vertex at most, and a sink always does.
     """
-    search = _Search(dag)
+    search = _BitSets(dag)
     # sets of executed vertices, with what they gained and the nonsinks that are ELIGIBLE
     layer = {0: (0, search.sources)}
     reached: dict[int, int] = {0: -1}  # those on an IC-optimal way, with the vertex executed last
@@ -117,7 +121,7 @@ def dag_order(dag: Dag, most_steps: int = MOST_STEPS) -> Found:
                     following[done | 1 << v] = search.after(v, done, gain, eligible)
                 most_steps -= 1
             if most_steps < 0:
-                return Found(None, exhausted=False)
+                return SearchResult(None, exhausted=False)
         most = max(gain for gain, _ in following.values())
         reached = {
             done | 1 << v: v
@@ -126,13 +130,13 @@ def dag_order(dag: Dag, most_steps: int = MOST_STEPS) -> Found:
             if following[done | 1 << v][0] == most
         }
         if not reached:
-            return Found(None, exhausted=True, step=step)
+            return SearchResult(None, exhausted=True, step=step)
         trail.append(reached)
         layer = following
-    return Found(_back(trail, dag.n), exhausted=True)
+    return SearchResult(_back(trail, dag.n), exhausted=True)
 
 
-class _Search:
+class _BitSets:
     """A dag with its sets of vertices as whole numbers, a bit for each vertex."""
 
     def __init__(self, dag: Dag) -> None:
@@ -180,3 +184,101 @@ def _back(trail: list[dict[int, int]], n: int) -> tuple[int, ...]:
         order.append(reached[done])
         done ^= 1 << reached[done]
     return (*order[::-1], *sinks)
+
+
+MOST_SEARCHING = 1 << 20  # sets looked at over all blocks of a dag
+MOST_SOURCES = 2_000  # of a block: its profile is compared in quadratic time
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduled:
+    """Blocks by type: those of one type have the same profile.
+
+    `type_of` is -1 for a block that has no IC-optimal order, or none that was found;
+    `without` says of some of them that there is none.
+    """
+
+    parsing: Parsing
+    sources: IntArray  # as in the parsing, but each block's in IC-optimal order
+    type_of: IntArray
+    profiles: list[BlockProfile]
+    names: list[str]
+    without: frozenset[int]
+
+
+def schedule_blocks(parsing: Parsing) -> Scheduled:
+    """Give every block an IC-optimal order of its sources, where one can be found."""
+    family, s, t = parsing.family, parsing.n_sources, parsing.n_sinks
+    looks = np.stack([family, s, t], axis=1)
+    _, examples, alike = np.unique(looks, axis=0, return_index=True, return_inverse=True)
+    profiles: list[BlockProfile] = []
+    names: list[str] = []
+    number = np.full(len(examples), -1, dtype=np.int32)
+    for i, block in enumerate(examples.tolist()):
+        kind = parsing.kind(block)
+        if kind is not None:
+            number[i] = len(profiles)
+            profiles.append(kind.profile())
+            names.append(str(kind))
+    type_of: IntArray = number[alike.reshape(-1)]
+    sources = parsing.sources.copy()
+    without = _search(parsing, sources, type_of, profiles, names)
+    return Scheduled(parsing, sealed(sources), sealed(type_of), profiles, names, without)
+
+
+def _search(
+    parsing: Parsing,
+    sources: IntArray,
+    type_of: IntArray,
+    profiles: list[BlockProfile],
+    names: list[str],
+) -> frozenset[int]:
+    """Order the sources of the blocks of no known family; those that have no order."""
+    known: dict[tuple[tuple[int, ...], ...], SearchResult] = {}
+    types: dict[bytes, int] = {}
+    without: set[int] = set()
+    looked_at = 0
+    small = (parsing.family == OTHER) & (parsing.n_sources <= MOST_SOURCES)
+    for block in np.flatnonzero(small).tolist():
+        listed = parsing.block_sources(block)
+        children = _children(parsing, listed)
+        if children is None:
+            continue
+        if children not in known:
+            looked_at += 1 << len(set(children))
+            if looked_at > MOST_SEARCHING:
+                break
+            known[children] = block_order(children)
+        found = known[children]
+        if found.order is None:
+            without.add(block)
+            continue
+        order = np.array(found.order, dtype=np.int32)
+        sources[parsing.source_ptr[block] : parsing.source_ptr[block + 1]] = listed[order]
+        gains = _gains([children[source] for source in found.order])
+        type_of[block] = types.setdefault(gains.tobytes(), len(profiles))
+        if type_of[block] == len(profiles):
+            profiles.append(BlockProfile(gains))
+            names.append(f"a block of {len(children)} sources")
+    return frozenset(without)
+
+
+def _children(parsing: Parsing, sources: IntArray) -> tuple[tuple[int, ...], ...] | None:
+    """The sinks of each source, numbered from 0 as they appear; None if too many differ."""
+    dag = parsing.dag
+    number: dict[int, int] = {}
+    children: list[tuple[int, ...]] = []
+    different: set[tuple[int, ...]] = set()
+    for v in sources.tolist():
+        sinks = dag.child[dag.child_ptr[v] : dag.child_ptr[v + 1]].tolist()
+        children.append(tuple(number.setdefault(c, len(number)) for c in sinks))
+        different.add(children[-1])
+        if len(different) > MOST_GROUPS:
+            return None
+    return tuple(children)
+
+
+def _gains(children: list[tuple[int, ...]]) -> IntArray:
+    """What each source gains: the sinks of which it is the last parent, less itself."""
+    last = {sink: place for place, sinks in enumerate(children) for sink in sinks}
+    return np.bincount(list(last.values()), minlength=len(children)).astype(np.int32) - 1

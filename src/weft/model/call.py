@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,12 +64,39 @@ def _collect(value: Any, found: dict[int, None]) -> None:
             _collect(part, found)
 
 
+def calls_of_part(
+    calls: Sequence[Call], numbers: Sequence[int]
+) -> tuple[tuple[Call, ...], tuple[int, ...]]:
+    """The calls of some tasks, renumbered; and the others whose results they take.
+
+    The numbers of these begin where those of the tasks end.
+    """
+    if len(numbers) == len(calls):
+        return tuple(calls), ()
+    new = {number: k for k, number in enumerate(numbers)}
+    outer = sorted({t for number in numbers for t in refs(calls[number])} - new.keys())
+    new |= {number: len(numbers) + k for k, number in enumerate(outer)}
+    return tuple(_renumbered(calls[number], new) for number in numbers), tuple(outer)
+
+
+def _renumbered(call: Call, new: Mapping[int, int]) -> Call:
+    if not refs(call):
+        return call
+    args, kwargs = replaced((call.args, dict(call.kwargs)), Ref, lambda ref: Ref(new[ref.task]))
+    return Call(call.function, args, kwargs)
+
+
 def filled(value: Any, results: Mapping[int, Any]) -> Any:
     """The value with results in the place of Refs."""
-    if isinstance(value, Ref):
-        return results[value.task]
+    return replaced(value, Ref, lambda ref: results[ref.task])
+
+
+def replaced(value: Any, kind: type[Any], put: Callable[[Any], Any]) -> Any:
+    """The value with something else for each thing of a kind, in lists, tuples, sets and dicts."""
+    if isinstance(value, kind):
+        return put(value)
     if type(value) in (list, tuple, set, frozenset):
-        return type(value)(filled(part, results) for part in value)
+        return type(value)(replaced(part, kind, put) for part in value)
     if type(value) is dict:
-        return {key: filled(part, results) for key, part in value.items()}
+        return {key: replaced(part, kind, put) for key, part in value.items()}
     return value

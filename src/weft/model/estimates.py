@@ -9,25 +9,32 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.arrays import FloatArray, frozen, sealed
+from weft.arrays import FloatArray, FrozenArrays, sealed
 from weft.errors import InputError
 from weft.model.platform import Platform
+from weft.model.resources import Needs, declared_needs
 from weft.model.workflow import Workflow
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
-    """The cost matrix W[task, processor], at full availability."""
+class Estimates(FrozenArrays):
+    """The cost matrix W[task, processor], at full availability; and what tasks take beside a core.
+
+    Of a task that may take several widths it is the cost with the smallest.
+    """
 
     cost: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cost", frozen(self.cost, np.float64))
+    needs: Needs | None = None  # None: every task takes one core and nothing else
 
     @cached_property
     def least(self) -> float:
         """The smallest cost of all; NaN if one is not known."""
         return float(self.cost.min(initial=np.inf))
+
+    def part(self, tasks: list[int]) -> Estimates:
+        """Those of some tasks only."""
+        needs = None if self.needs is None else self.needs.part(tasks)
+        return Estimates(sealed(self.cost[tasks]), needs)
 
     @staticmethod
     def declared(
@@ -42,12 +49,13 @@ class Estimates:
         if otherwise is None and _latest[:2] == (workflow, platform):
             return cast(Estimates, _latest[2])
         as_it_is = platform.processor_names == tuple(workflow.processor_cost)
-        estimates = Estimates(workflow.cost_matrix) if as_it_is else None
+        needs = declared_needs(workflow)
+        estimates = Estimates(workflow.cost_matrix, needs) if as_it_is else None
         if estimates is None or math.isnan(estimates.least):
             cost = _declared(workflow, platform)
             if otherwise is not None:
                 cost = np.where(workflow.silent[:, None], otherwise, cost)
-            estimates = Estimates(sealed(cost))
+            estimates = Estimates(sealed(cost), needs)
         if math.isnan(estimates.least):
             task, processor = (int(x) for x in np.argwhere(np.isnan(estimates.cost))[0])
             raise InputError(
@@ -85,13 +93,9 @@ class Expectation:
     message: str = ""  # empty: on declared costs alone
     blind: bool = False  # nothing is known of any task
     on: str | None = None  # where a run would have these machines, as `--on` has it
+    one_host: bool = False  # all of it is one machine, with whatever is added
 
     @staticmethod
     def declared(workflow: Workflow, platform: Platform) -> Expectation:
         """What the files declare, and nothing else."""
         return Expectation(platform, Estimates.declared(workflow, platform))
-
-    @property
-    def one_host(self) -> bool:
-        """Whether all of it is one machine, with whatever is added."""
-        return self.on is not None and self.on.partition(":")[0] == "local"

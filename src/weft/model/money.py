@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, frozen
+from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray
 from weft.model.platform import Platform
+from weft.model.resources import held
 
 if TYPE_CHECKING:
     from weft.model.schedule import Schedule
@@ -28,7 +29,7 @@ def affordable(cost: float, budget: float) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Usage:
+class Usage(FrozenArrays):
     """The use of every processor: seconds, the first moment and the last; and money for transfers.
 
     `first` is infinite and `last` minus infinite for one that was never used.
@@ -38,10 +39,6 @@ class Usage:
     first: FloatArray
     last: FloatArray
     transfers: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("seconds", "first", "last"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
 
     @staticmethod
     def none(n_processors: int) -> Usage:
@@ -58,6 +55,10 @@ class Usage:
         np.minimum.at(first, processor, start)
         np.maximum.at(last, processor, finish)
         return Usage(seconds, first, last, self.transfers + transfers)
+
+    def with_running(self, processor: IntArray, now: float, ends: FloatArray) -> Usage:
+        """The same once what runs there now has ended: that is committed."""
+        return self.and_then(processor, np.full(len(processor), now), ends)
 
     def by_processor(self, platform: Platform) -> FloatArray:
         """What the use of every processor costs: per second, or per begun billing unit."""
@@ -85,6 +86,13 @@ class Money:
     committed: float
     planned: float
 
+    @staticmethod
+    def of(platform: Platform, used: Usage, ended: Usage, planned: Usage | None = None) -> Money:
+        """Of the use by now, once what runs has ended, and of all that is planned, if it is."""
+        spent, begun = used.cost(platform), ended.cost(platform)
+        to_come = float("nan") if planned is None else planned.cost(platform) - begun
+        return Money(spent, begun - spent, to_come)
+
     @property
     def projected(self) -> float:
         """What all of it is expected to cost in the end."""
@@ -101,22 +109,17 @@ def forecast(schedule: Schedule, situation: Situation) -> Money:
 
     A running task that the plan moves costs nothing more where it runs now.
     """
-    platform, attempts, past = situation.platform, situation.attempts, situation.used
+    attempts = situation.attempts
     stays = np.isnan(attempts.finish) & (schedule.processor[attempts.task] == attempts.processor)
-    runs, on = attempts.task[stays], attempts.processor[stays]
-    now = np.full(len(runs), situation.now)
-    running = past.and_then(on, now, np.maximum(now, schedule.finish[runs]))
-    new = np.ones(schedule.workflow.n_tasks, dtype=np.bool_)
-    new[attempts.task] = False
+    ended = situation.committed(stays)
+    new = situation.waiting()
     new[attempts.task[np.isnan(attempts.finish) & ~stays]] = True
-    if situation.given_up is not None:
-        new &= ~situation.given_up
-    everything = running.and_then(
-        schedule.processor[new], schedule.start[new], schedule.finish[new],
-        transfers_to_come(schedule, situation, new),
-    )  # fmt: skip
-    spent, begun = past.cost(platform), running.cost(platform)
-    return Money(spent, begun - spent, everything.cost(platform) - begun)
+    tasks, processors = held(schedule.processor, schedule.cores)
+    of_new = new[tasks]
+    tasks, processors = tasks[of_new], processors[of_new]
+    more = transfers_to_come(schedule, situation, new) + schedule.shares_cost(new)
+    everything = ended.and_then(processors, schedule.start[tasks], schedule.finish[tasks], more)
+    return Money.of(situation.platform, situation.used, ended, everything)
 
 
 def transfers_to_come(schedule: Schedule, situation: Situation, new: BoolArray) -> float:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, frozen
+from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray
 from weft.errors import InputError
+from weft.model.resources import UNLIMITED, Host
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,14 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Platform:
+class Platform(FrozenArrays):
     """Processors and hosts are indices here; the names are kept beside them.
 
     A transfer of size s from host a to host b takes startup[a, b] + s * time_per_unit[a, b];
     inside a host it takes no time. It costs s * link_price[a, b]; a second on a processor costs
     `price`, and where `billing` is above 0 that is paid for every begun unit of so many seconds
-    from the processor's first use to its last.
+    from the processor's first use to its last. `hosts`, if any, says what each host has beside its
+    processors, and `pools` what all of them share.
     """
 
     processor_names: tuple[str, ...]
@@ -56,16 +58,15 @@ class Platform:
     network: Link = field(default_factory=Link)  # the default, kept for writing files
     billing: FloatArray = field(default_factory=lambda: np.empty(0))  # empty: all 0
     link_price: FloatArray = field(default_factory=lambda: np.empty(0))  # hosts x hosts, likewise
+    hosts: tuple[Host, ...] = ()  # empty: none has anything
+    pools: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.billing) == 0:
             object.__setattr__(self, "billing", np.zeros(self.n_processors))
         if len(self.link_price) == 0:
             object.__setattr__(self, "link_price", np.zeros((self.n_hosts, self.n_hosts)))
-        names = ("speed", "price", "joins", "leaves", "startup", "time_per_unit")
-        for name in (*names, "billing", "link_price"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
-        object.__setattr__(self, "host", frozen(self.host, np.int32))
+        super().__post_init__()
 
     @property
     def n_processors(self) -> int:
@@ -77,6 +78,17 @@ class Platform:
         """The number of hosts."""
         return len(self.host_names)
 
+    def host_amounts(self, kind: str) -> FloatArray:
+        """What each host has of a kind; of memory that it does not declare, enough."""
+        otherwise = np.inf if kind in UNLIMITED else 0.0
+        if not self.hosts:
+            return np.full(self.n_hosts, otherwise)
+        return np.array([host.amounts.get(kind, otherwise) for host in self.hosts])
+
+    def labels(self, host: int) -> tuple[str, ...]:
+        """The labels of a host."""
+        return self.hosts[host].labels if self.hosts else ()
+
     def present(self, now: float) -> BoolArray:
         """Which processors may be used now: joined, and not yet gone."""
         here: BoolArray = (self.joins <= now) & (now < self.leaves)
@@ -86,6 +98,11 @@ class Platform:
     def adds_up(self) -> bool:
         """Whether the cost of a schedule is the sum of what its tasks cost, each by itself."""
         return not (self.billing * self.price).any() and not self.link_price.any()
+
+    @cached_property
+    def fixed(self) -> bool:
+        """Whether all processors are there from the start, to the end."""
+        return not (self.joins > 0).any() and not np.isfinite(self.leaves).any()
 
     @cached_property
     def links_alike(self) -> bool:
@@ -113,8 +130,13 @@ class Platform:
         processors: Sequence[Processor],
         network: Link | None = None,
         links: Mapping[tuple[str, str], Link] | None = None,
+        has: Mapping[str, Host] | None = None,
+        pools: Mapping[str, float] | None = None,
     ) -> Platform:
-        """A platform from its processors, the default link, and links by pair of hosts."""
+        """A platform from its processors, the default link, and links by pair of hosts.
+
+        `has` says by host what it has beside its processors; of those that are silent, nothing.
+        """
         network = network or Link()
         if not processors:
             raise InputError("the platform has no processors")
@@ -144,6 +166,8 @@ class Platform:
             network=network,
             billing=np.array([p.billing for p in processors]),
             link_price=price,
+            hosts=tuple(has.get(name) or Host(name) for name in hosts) if has else (),
+            pools=dict(pools or {}),
         )
 
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from weft.arrays import FloatArray, IntArray, frozen
-from weft.model.events import Event, EventKind, NewEstimates
+from weft.arrays import FloatArray, FrozenArrays, IntArray, frozen
+from weft.model.events import (
+    Event,
+    NewEstimates,
+    ProcessorGone,
+    ProcessorJoined,
+    TaskFailed,
+    TaskFinished,
+)
 from weft.model.money import ROUNDING, Usage, affordable
 from weft.model.platform import Platform
-from weft.model.schedule import Schedule
+from weft.model.resources import Cores, held
+from weft.model.schedule import ProcessorTime, Schedule
 from weft.model.workflow import Workflow
 
 ENDS = ("running", "finished", "failed", "cancelled", "rewound")
-_ENDINGS = (EventKind.TASK_FINISHED, EventKind.TASK_FAILED)
+_ENDINGS = (TaskFinished, TaskFailed)
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class AttemptLog:
+class AttemptLog(FrozenArrays):
     """Every attempt in the order of their starts; `end` is an index into ENDS."""
 
     task: IntArray
@@ -53,16 +61,17 @@ class AttemptLog:
     finish: FloatArray
     end: IntArray
     work: FloatArray  # what it needed, in seconds at full availability; NaN where nobody knows
+    cores: Cores | None = None  # None: each held its processor
+    amount: FloatArray | None = None  # attempts x (kinds, then pools): what each held of them
+    beyond: FloatArray | None = None  # cores that each paid for beyond those that it held
 
-    def __post_init__(self) -> None:
-        for name in ("task", "processor", "end"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
-        for name in ("start", "finish", "work"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+    def width(self, attempt: int) -> int:
+        """How many cores an attempt held."""
+        return 1 if self.cores is None else len(self.cores.of(attempt))
 
 
 @dataclass(frozen=True, eq=False)
-class TransferLog:
+class TransferLog(FrozenArrays):
     """Every transfer in the order of their starts; infinite arrivals were cut, or forgotten."""
 
     item: IntArray
@@ -71,12 +80,6 @@ class TransferLog:
     sent: FloatArray
     arrival: FloatArray  # NaN: still under way when the run ended
     forgotten: FloatArray  # when what came was left behind; infinite: never
-
-    def __post_init__(self) -> None:
-        for name in ("item", "source", "target"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
-        for name in ("sent", "arrival", "forgotten"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +97,10 @@ class Run:
     changes: tuple[Event, ...] = ()  # what happened to the machines
     events: tuple[Event, ...] | None = None  # everything, in order, where it was kept
     planning_seconds: float = field(default=0.0)
-    lessons: tuple[NewEstimates, ...] = ()  # how estimates changed meanwhile
+    new_estimates: tuple[NewEstimates, ...] = ()  # how estimates changed meanwhile
     real: bool = False  # on real machines: transfers take what they take
     budget: float = math.inf
-    over_budget_at: float = math.nan  # when it was known that the budget would not do
+    over_budget_at: float = math.nan  # when it was known that the budget was not enough
     deadline: float = math.inf  # by the run's clock
     late_at: float = math.nan  # when it was known that it would be late
     planned_from: float = 0.0  # later, if it began just in time and followed plans from then on
@@ -119,10 +122,14 @@ class Run:
         log, sent = self.attempts, self.transfers
         over = ~np.isnan(log.finish)
         sizes = self.workflow.item_size[sent.item]
-        return Usage.none(self.platform.n_processors).and_then(
-            log.processor[over], log.start[over], log.finish[over],
-            float(np.dot(sizes, self.platform.link_price[sent.source, sent.target])),
-        )  # fmt: skip
+        money = float(np.dot(sizes, self.platform.link_price[sent.source, sent.target]))
+        if log.beyond is not None:
+            price = self.platform.price[log.processor[over]]
+            money += float(np.dot(log.beyond[over] * price, (log.finish - log.start)[over]))
+        rows, processors = held(log.processor, log.cores)
+        rows, processors = rows[over[rows]], processors[over[rows]]
+        nothing = Usage.none(self.platform.n_processors)
+        return nothing.and_then(processors, log.start[rows], log.finish[rows], money)
 
     @cached_property
     def task_seconds(self) -> FloatArray:
@@ -133,11 +140,49 @@ class Run:
         log, result = self.attempts, self.attempts.finish - self.attempts.start
         for event in self.events or () if self.real else ():
             told = (event.detail or {}).get("seconds")
-            if event.kind in _ENDINGS and isinstance(told, int | float):
-                result[event.which] = min(float(told), result[event.which])
+            if isinstance(event, _ENDINGS) and isinstance(told, int | float):
+                result[event.attempt] = min(float(told), result[event.attempt])
         result[np.isnan(log.finish)] = np.nan
         seconds: FloatArray = frozen(result, np.float64)
         return seconds
+
+    def closed(self, now: float = 0.0) -> Run:
+        """The run with its open attempts ended now, so that every figure of it is a number."""
+        log = self.attempts
+        is_open = np.isnan(log.finish)
+        if not is_open.any():
+            return self
+        now = max(now, self.makespan, float(np.nanmax(log.finish, initial=0.0)))
+        return replace(self, attempts=replace(log, finish=np.where(is_open, now, log.finish)))
+
+    def presence(self, until: float) -> list[list[tuple[float, float]]]:
+        """For each processor the times it was there, until then."""
+        since = [0.0 if joined <= 0 else None for joined in self.platform.joins.tolist()]
+        there: list[list[tuple[float, float]]] = [[] for _ in since]
+        for event in self.changes:
+            if isinstance(event, ProcessorJoined):
+                since[event.processor] = event.time
+            elif isinstance(event, ProcessorGone) and (begun := since[event.processor]) is not None:
+                there[event.processor].append((begun, event.time))
+                since[event.processor] = None
+        for spans, begun in zip(there, since, strict=True):
+            if begun is not None:
+                spans.append((begun, max(begun, until)))
+        return there
+
+    @cached_property
+    def processor_time(self) -> ProcessorTime:
+        """Where the time of the processors went, as long as the run did; open attempts not."""
+        log, n, until = self.attempts, self.platform.n_processors, self.makespan
+        present = [
+            sum(max(0.0, min(end, until) - begun) for begun, end in spans)
+            for spans in self.presence(until)
+        ]
+        tasks, spans = np.nan_to_num(self.task_seconds), np.nan_to_num(log.finish - log.start)
+        rows, processors = held(log.processor, log.cores)
+        busy = np.bincount(processors, weights=tasks[rows], minlength=n)
+        used = np.bincount(processors, weights=(spans - tasks)[rows], minlength=n)
+        return ProcessorTime(np.array(present), busy.astype(float), used.astype(float))
 
     @property
     def within_budget(self) -> bool:
@@ -148,6 +193,11 @@ class Run:
     def in_time(self) -> bool:
         """Whether its last attempt has ended by the deadline."""
         return self.makespan <= self.deadline * (1 + ROUNDING)
+
+    @property
+    def n_done(self) -> int:
+        """How many tasks are done."""
+        return int(np.count_nonzero(self.final_attempts() >= 0))
 
     @property
     def considered(self) -> int:
@@ -163,6 +213,11 @@ class Run:
     def migrations(self) -> int:
         """How often a new plan moved a task that had begun to gather its inputs, or to run."""
         return sum(evaluation.migrated for evaluation in self.evaluations)
+
+    @property
+    def failed_attempts(self) -> int:
+        """How many attempts failed."""
+        return self._count("failed")
 
     @property
     def restarts(self) -> int:
@@ -184,8 +239,9 @@ class Run:
     def lost_seconds(self) -> float:
         """The time of processors that went into attempts that came to nothing in the end."""
         log = self.attempts
-        nothing = log.end > ENDS.index("finished")
-        return float((log.finish - log.start)[nothing].sum())
+        rows, _ = held(log.processor, log.cores)  # a second on each of its cores
+        nothing = log.end[rows] > ENDS.index("finished")
+        return float((log.finish - log.start)[rows][nothing].sum())
 
     @property
     def copies_used(self) -> int:
@@ -211,8 +267,8 @@ class Run:
             "lost_seconds": self.lost_seconds,
         }
 
-    def _budget(self) -> dict[str, Any]:
-        """The budget, if there was one, and when it was known that it would not do."""
+    def budget_figures(self) -> dict[str, Any]:
+        """The budget, if there was one, and when it was known that it was not enough."""
         if math.isinf(self.budget):
             return {}
         known = None if math.isnan(self.over_budget_at) else self.over_budget_at
@@ -222,7 +278,7 @@ class Run:
             "over_budget_at": known,
         }
 
-    def _deadline(self) -> dict[str, Any]:
+    def deadline_figures(self) -> dict[str, Any]:
         """The deadline, if there was one, and when it was known that it would not be kept."""
         if math.isinf(self.deadline):
             return {}
@@ -241,13 +297,15 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft simulate --json` prints."""
-        last, attempts = self.final_attempts(), self.attempts
+        last, attempts, hosts = self.final_attempts(), self.attempts, self.platform.host_names
+        width = np.ones(len(attempts.task)) if attempts.cores is None else attempts.cores.width
+        memory = np.zeros(len(attempts.task)) if attempts.amount is None else attempts.amount[:, 0]
         return {
             "strategy": self.strategy,
             "makespan": self.makespan,
             "cost": self.cost,
-            **self._budget(),
-            **self._deadline(),
+            **self.budget_figures(),
+            **self.deadline_figures(),
             "replans": self.replans,
             "considered": self.considered,
             **self.recovery(),
@@ -255,6 +313,9 @@ class Run:
             "tasks": {
                 name: {
                     "processor": self.platform.processor_names[attempts.processor[k]],
+                    "host": hosts[self.platform.host[attempts.processor[k]]],
+                    "cores": int(width[k]),
+                    "memory": float(memory[k]),
                     "start": float(attempts.start[k]),
                     "finish": float(attempts.finish[k]),
                 }

@@ -8,15 +8,56 @@ from typing import Any
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen
+from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, csr
 from weft.model.money import Usage
 from weft.model.platform import Platform
+from weft.model.resources import MEMORY, Cores, Demand, Needs, held
 from weft.model.workflow import Workflow
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
-    """Processor, start and finish of every task; tasks begun before it was made included."""
+class ProcessorTime:
+    """Where the time of the processors goes, in seconds of each: utilisation is asked of this."""
+
+    present: FloatArray  # it is there, as long as the plan or the run goes
+    busy: FloatArray  # tasks run
+    overhead: FloatArray  # weft itself takes: starting tasks, fetching files, bringing them back
+
+    @property
+    def utilisation(self) -> float:
+        """The share of the processors' time, while they are there, in which tasks run."""
+        return self._share(self.busy)
+
+    @property
+    def overhead_share(self) -> float:
+        """The share of it that weft itself takes."""
+        return self._share(self.overhead)
+
+    @property
+    def utilisations(self) -> FloatArray:
+        """The share of each processor's time, while it is there, in which tasks run."""
+        there = self.present > 0
+        shares: FloatArray = np.where(there, self.busy / np.where(there, self.present, 1.0), 0.0)
+        return shares
+
+    def _share(self, seconds: FloatArray) -> float:
+        there = float(self.present.sum())
+        return float(seconds.sum()) / there if there > 0 else 0.0
+
+    def __str__(self) -> str:
+        tasks, weft = self.utilisation, self.overhead_share
+        return (
+            f"tasks ran {tasks:.0%} of the time, weft itself took {weft:.0%} "
+            f"(starting them, moving files), idle {max(0.0, 1 - tasks - weft):.0%}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule(FrozenArrays):
+    """Processor, start and finish of every task; tasks begun before it was made included.
+
+    A task that takes several cores has them all in `cores`, and the first of them as `processor`.
+    """
 
     planner: str
     workflow: Workflow
@@ -25,11 +66,8 @@ class Schedule:
     start: FloatArray
     finish: FloatArray
     by: str = ""  # where a planner tries several ways: the one that was taken
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "processor", frozen(self.processor, np.int32))
-        object.__setattr__(self, "start", frozen(self.start, np.float64))
-        object.__setattr__(self, "finish", frozen(self.finish, np.float64))
+    cores: Cores | None = None  # None: each task takes its processor
+    needs: Needs | None = None  # that it was made with; None: one core each, and nothing else
 
     @property
     def makespan(self) -> float:
@@ -40,7 +78,26 @@ class Schedule:
     def usage(self) -> Usage:
         """The use of every processor, and what the transfers cost."""
         nothing = Usage.none(self.platform.n_processors)
-        return nothing.and_then(self.processor, self.start, self.finish, self._transfers_cost())
+        tasks, processors = held(self.processor, self.cores)
+        more = self._transfers_cost() + self.shares_cost(np.ones(len(self.start), dtype=np.bool_))
+        return nothing.and_then(processors, self.start[tasks], self.finish[tasks], more)
+
+    @cached_property
+    def demand(self) -> Demand | None:
+        """What the tasks need beside what the hosts have; None: one core each."""
+        if self.needs is None:
+            return None
+        return Demand.of(self.workflow, self.platform, self.needs)
+
+    def shares_cost(self, tasks: BoolArray) -> float:
+        """What these tasks pay beyond their cores, where a price is of the whole host."""
+        if self.demand is None or not self.demand.paid.any():
+            return 0.0
+        which = np.flatnonzero(tasks).astype(np.int32)
+        first, width = self.processor[which], 1 if self.cores is None else self.cores.width[which]
+        beyond = self.demand.beyond(which, self.platform.host[first], width)
+        seconds = self.finish[which] - self.start[which]
+        return float(np.dot(beyond * self.platform.price[first], seconds))
 
     @property
     def cost(self) -> float:
@@ -62,16 +119,22 @@ class Schedule:
     @property
     def busy(self) -> FloatArray:
         """The seconds of use of every processor."""
-        n = self.platform.n_processors
-        used = np.bincount(self.processor, weights=self.finish - self.start, minlength=n)
+        tasks, processors = held(self.processor, self.cores)
+        n, seconds = self.platform.n_processors, (self.finish - self.start)[tasks]
+        used = np.bincount(processors, weights=seconds, minlength=n)
         return used.astype(np.float64)
+
+    @cached_property
+    def processor_time(self) -> ProcessorTime:
+        """Where the time of the processors goes."""
+        until = np.minimum(self.platform.leaves, self.makespan)
+        there = np.maximum(0.0, until - self.platform.joins)
+        return ProcessorTime(there, self.busy, np.zeros(len(there)))
 
     @property
     def utilisation(self) -> float:
         """The share of the processors' time, while they are there, in which tasks run."""
-        until = np.minimum(self.platform.leaves, self.makespan)
-        there = float(np.maximum(0.0, until - self.platform.joins).sum())
-        return float(self.busy.sum()) / there if there > 0 else 0.0
+        return self.processor_time.utilisation
 
     @cached_property
     def in_time(self) -> IntArray:
@@ -81,8 +144,12 @@ class Schedule:
 
     @cached_property
     def queue(self) -> tuple[IntArray, IntArray]:
-        """Each processor's tasks in their order: pointers and tasks."""
-        return csr(self.processor[self.in_time], self.in_time, self.platform.n_processors)
+        """Each processor's tasks in their order: pointers and tasks; a wide one on each core."""
+        tasks, processors = self.in_time, self.processor[self.in_time]
+        if self.cores is not None:
+            rows, processors = held(processors, self.cores.take(self.in_time))
+            tasks = self.in_time[rows]
+        return csr(processors, tasks, self.platform.n_processors)
 
     def queues(self, chosen: BoolArray) -> tuple[IntArray, IntArray]:
         """The same of some tasks only."""
@@ -115,21 +182,23 @@ class Schedule:
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft plan --json` prints."""
-        processors = [self.platform.processor_names[p] for p in self.processor.tolist()]
+        platform, n = self.platform, self.workflow.n_tasks
+        memory = np.zeros(n) if self.needs is None else self.needs.of(MEMORY)
         rows = zip(
             self.workflow.task_names,
-            processors,
+            (platform.processor_names[p] for p in self.processor.tolist()),
+            (platform.host_names[h] for h in platform.host[self.processor].tolist()),
+            [1] * n if self.cores is None else self.cores.width.tolist(),
+            memory.tolist(),
             self.start.tolist(),
             self.finish.tolist(),
             strict=True,
         )
+        names = ("processor", "host", "cores", "memory", "start", "finish")
         return {
             "planner": self.planner,
             **({"by": self.by} if self.by else {}),
             "makespan": self.makespan,
             "cost": self.cost,
-            "tasks": {
-                task: {"processor": processor, "start": start, "finish": finish}
-                for task, processor, start, finish in rows
-            },
+            "tasks": {task: dict(zip(names, fields, strict=True)) for task, *fields in rows},
         }

@@ -8,17 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, frozen
+from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray
+from weft.ends import STANDS_STILL, expected_ends
 from weft.model.estimates import Estimates
 from weft.model.money import Usage
 from weft.model.platform import Platform
+from weft.model.resources import Cores, Demand, held
 from weft.model.workflow import Workflow
-
-# What stands still is expected to go on at this share of its speed: far off, but not for ever.
-STANDS_STILL = 0.01
-# Of a task that is overdue where all stands still, this share is expected to be left: it may have
-# stood still before that was noticed.
-LEFT_THERE = 0.1
 
 
 class Freedom(Enum):
@@ -37,7 +33,7 @@ class Reuse(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Attempts:
+class Attempts(FrozenArrays):
     """Facts that still hold: task t runs (finish is NaN) or has run on a processor.
 
     Attempts that failed, were cancelled or whose results are lost are not among them. `worked` is
@@ -50,56 +46,38 @@ class Attempts:
     finish: FloatArray = field(default_factory=lambda: np.empty(0))
     worked: FloatArray | None = None  # None: nothing is known but the start
     since: FloatArray | None = None
+    cores: Cores | None = None  # None: each holds its processor
 
     def __post_init__(self) -> None:
-        for name in ("task", "processor"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
-        for name in ("start", "finish"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
-        worked = np.zeros(len(self.start)) if self.worked is None else self.worked
-        since = self.start if self.since is None else self.since
-        object.__setattr__(self, "worked", frozen(worked, np.float64))
-        object.__setattr__(self, "since", frozen(since, np.float64))
+        if self.worked is None:
+            object.__setattr__(self, "worked", np.zeros(len(self.start)))
+        if self.since is None:
+            object.__setattr__(self, "since", self.start)
+        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False)
-class Copies:
+class Copies(FrozenArrays):
     """Items that are complete on a host other than their producer's."""
 
     item: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     host: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
-    def __post_init__(self) -> None:
-        for name in ("item", "host"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
-
 
 @dataclass(frozen=True, eq=False)
-class Transfers:
+class Transfers(FrozenArrays):
     """Items on their way to a host, and when each is expected there."""
 
     item: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     host: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     arrival: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    def __post_init__(self) -> None:
-        for name in ("item", "host"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.int32))
-        object.__setattr__(self, "arrival", frozen(self.arrival, np.float64))
 
-
-_OPTIONAL = {
-    "availability": np.float64,
-    "bandwidth": np.float64,
-    "present": np.bool_,
-    "given_up": np.bool_,
-    "astray": np.bool_,
-}
 _NO_ATTEMPTS, _NO_COPIES, _NO_TRANSFERS = Attempts(), Copies(), Transfers()
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
+class Situation(FrozenArrays):
     """What a planner is asked from; at the start it is just empty."""
 
     workflow: Workflow
@@ -117,11 +95,6 @@ class Situation:
     reuse: Reuse = Reuse.IN_PLACE
     budget: float = float("inf")  # for all of it, what is spent included
     usage: Usage | None = None  # by now, also in vain; None: that of the attempts that hold
-
-    def __post_init__(self) -> None:
-        for name, dtype in _OPTIONAL.items():
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name), dtype))
 
     @staticmethod
     def at_start(
@@ -146,8 +119,34 @@ class Situation:
             return self.usage
         attempts = self.attempts
         until = np.where(np.isnan(attempts.finish), self.now, attempts.finish)
-        nothing = Usage.none(self.platform.n_processors)
-        return nothing.and_then(attempts.processor, attempts.start, until)
+        everyone = np.ones(len(until), dtype=np.bool_)
+        return self._with(Usage.none(self.platform.n_processors), everyone, attempts.start, until)
+
+    def _with(self, usage: Usage, which: BoolArray, start: FloatArray, finish: FloatArray) -> Usage:
+        """A usage and that of these attempts, on all of their cores, from then to then."""
+        attempts, demand = self.attempts, self.demand
+        rows, first = np.flatnonzero(which).astype(np.int32), attempts.processor[which]
+        cores = attempts.cores and attempts.cores.take(rows)
+        each, processors = held(first, cores)
+        shares = 0.0
+        if demand is not None and demand.paid.any():
+            width = 1 if cores is None else cores.width
+            beyond = demand.beyond(attempts.task[which], self.platform.host[first], width)
+            shares = float(np.dot(beyond * self.platform.price[first], finish - start))
+        return usage.and_then(processors, start[each], finish[each], shares)
+
+    @cached_property
+    def demand(self) -> Demand | None:
+        """What the tasks need beside what the hosts have; None: one core each, nothing else."""
+        needs = self.estimates.needs
+        return None if needs is None else Demand.of(self.workflow, self.platform, needs)
+
+    def committed(self, which: BoolArray | None = None) -> Usage:
+        """The use of machines once all that runs now has ended as expected, or these attempts."""
+        attempts = self.attempts
+        which = np.isnan(attempts.finish) if which is None else which
+        ends = self.expected_finish()[which]
+        return self._with(self.used, which, np.full(len(ends), float(self.now)), ends)
 
     @cached_property
     def cost(self) -> FloatArray:
@@ -179,17 +178,32 @@ class Situation:
         a = self.attempts
         assert a.worked is not None
         assert a.since is not None
-        cost = self.estimates.cost[a.task, a.processor]
-        left, since = cost - a.worked, a.since
-        if self.availability is not None:
-            rate = self.availability[a.processor]
-            still = rate < STANDS_STILL
-            there = left - (self.now - since) * rate
-            left = np.where(still, np.where(there > 0, there, LEFT_THERE * cost), left)
-            since = np.where(still, self.now, since)
-            left = left / np.maximum(rate, STANDS_STILL)
-        expected = np.maximum(self.now, since + np.maximum(0.0, left))
-        return np.where(np.isnan(a.finish), expected, a.finish)
+        cost, ends = self.estimates.cost[a.task, a.processor], np.empty(len(a.task))
+        if self.estimates.needs is not None and a.cores is not None:
+            cost = cost * self.estimates.needs.factor_of(a.task, a.cores.width)
+        speed = self.availability
+        rate = np.ones(len(a.task)) if speed is None else speed[a.processor]
+        expected_ends(cost, a.worked, a.since, rate, self.now, ends)
+        return np.where(np.isnan(a.finish), ends, a.finish)
+
+    def free_from(self) -> FloatArray:
+        """When each processor is free: now, or at the expected end of what it runs."""
+        attempts, free = self.attempts, np.full(self.platform.n_processors, float(self.now))
+        if len(attempts.task):
+            running = np.isnan(attempts.finish)
+            rows, processors = held(attempts.processor, attempts.cores)
+            of_running = running[rows]
+            ends = self.expected_finish()[rows[of_running]]
+            np.maximum.at(free, processors[of_running], ends)
+        return free
+
+    def waiting(self) -> BoolArray:
+        """The tasks that have not begun, and are not given up."""
+        waiting = np.ones(self.workflow.n_tasks, dtype=np.bool_)
+        waiting[self.attempts.task] = False
+        if self.given_up is not None:
+            waiting &= ~self.given_up
+        return waiting
 
     def known_arrivals(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Where items are or are going, as (item, host, time): copies are there now.

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 
-from weft.arrays import BoolArray, FloatArray, IntArray, csr, frozen, row_of_each, side_by_side
+from weft.arrays import (
+    BoolArray,
+    FloatArray,
+    FrozenArrays,
+    IntArray,
+    csr,
+    frozen,
+    row_of_each,
+    side_by_side,
+)
 from weft.errors import InputError
-from weft.model.topology import topological_order
+from weft.model.resources import Request
 
 EXTERNAL = -1  # the producer of an item that no task makes
 
@@ -26,6 +36,10 @@ class TaskSpec:
     timeout: float | None = None  # seconds
     shell: str | None = None  # the words that the command is given to; None: bash, or sh
     ignores: tuple[str, ...] = ()  # what the command names, but does not mean as a file of others
+    cache: bool = False  # without outputs it need not be run by every run
+    request: Request | None = None  # what it needs beside one core; None: nothing
+    wait: float | None = None  # seconds before it is tried again; twice as many each time
+    retry: tuple[tuple[str, int], ...] = ()  # by cause, how often, where that is not `retries`
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ class Item:
 
 
 @dataclass(frozen=True, eq=False)
-class Workflow:
+class Workflow(FrozenArrays):
     """A DAG of tasks. Tasks and items are indices here; the names are kept beside them.
 
     `base_cost` is seconds at speed 1 and `processor_cost[name]` seconds on that processor;
@@ -56,6 +70,8 @@ class Workflow:
     processor_cost: Mapping[str, FloatArray] = field(default_factory=dict)
     item_names: tuple[str | None, ...] | None = None  # None: every item is a plain edge
     specs: Mapping[int, TaskSpec] = field(default_factory=dict)
+    pools: Mapping[str, float] = field(default_factory=dict)  # where the platform has none
+    notes: tuple[str, ...] = ()  # what its reader could not take over
     # derived
     cost_matrix: FloatArray = field(init=False)  # the columns of processor_cost
     in_ptr: IntArray = field(init=False)  # task -> the items it reads
@@ -66,9 +82,8 @@ class Workflow:
     position: IntArray = field(init=False)  # task -> its place in that order
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         derive = object.__setattr__
-        for name, dtype in _ARRAYS.items():
-            derive(self, name, frozen(getattr(self, name), dtype))
         n = len(self.task_names)
         matrix = side_by_side(tuple(self.processor_cost.values()), n)
         derive(self, "cost_matrix", matrix)
@@ -81,7 +96,10 @@ class Workflow:
         derive(self, "in_item", in_item)
         derive(self, "out_ptr", out_ptr)
         derive(self, "out_item", out_item)
-        order = topological_order(self)
+        _, producers, consumers = self.dependencies()
+        order, cycle = topological_order(producers, consumers, n)
+        if cycle:
+            raise cycle_error("tasks", [self.task_names[t] for t in cycle])
         position = np.empty(n, dtype=np.int32)
         position[order] = np.arange(n, dtype=np.int32)
         derive(self, "order", frozen(order, np.int32))
@@ -155,6 +173,40 @@ class Workflow:
         inner = producers >= 0
         return items[inner], producers[inner], self.use_task[inner]
 
+    def part(self, tasks: BoolArray) -> Workflow:
+        """These tasks alone, in their order; what others made for them comes from outside."""
+        if tasks.all():
+            return self
+        number = np.cumsum(tasks, dtype=np.int32) - 1
+        item_of, uses = row_of_each(self.use_ptr), tasks[self.use_task]
+        read = np.bincount(item_of[uses], minlength=self.n_items)
+        made = (self.item_producer >= 0) & tasks[self.item_producer]
+        names = self.item_names or (None,) * self.n_items
+        named = np.array([name is not None for name in names], dtype=np.bool_)
+        stays = made | (named & (read > 0))
+        items, kept = np.flatnonzero(stays), np.flatnonzero(tasks).tolist()
+        return Workflow(
+            name=self.name,
+            task_names=tuple(self.task_names[t] for t in kept),
+            base_cost=self.base_cost[tasks],
+            item_size=self.item_size[items],
+            item_producer=np.where(made, number[self.item_producer], EXTERNAL)[items],
+            use_ptr=np.concatenate([[0], np.cumsum(read[items])]),
+            use_task=number[self.use_task[uses & stays[item_of]]],
+            processor_cost={name: cost[tasks] for name, cost in self.processor_cost.items()},
+            item_names=self.item_names and tuple(names[i] for i in items.tolist()),
+            specs={int(number[t]): self.specs[t] for t in kept if t in self.specs},
+            pools=self.pools,
+        )
+
+    def without_requests(self) -> Workflow:
+        """The same, where every task takes one core and nothing else."""
+        if not self.pools and all(spec.request is None for spec in self.specs.values()):
+            return self
+        bare = {task: replace(spec, request=None) for task, spec in self.specs.items()}
+        specs = {task: spec for task, spec in bare.items() if spec != _PLAIN}
+        return replace(self, specs=specs, pools={})
+
     @staticmethod
     def from_items(
         name: str,
@@ -163,6 +215,7 @@ class Workflow:
         items: Iterable[Item],
         processor_cost: Mapping[str, FloatArray] | None = None,
         specs: Mapping[int, TaskSpec] | None = None,
+        pools: Mapping[str, float] | None = None,
     ) -> Workflow:
         """A workflow from its items, as a reader of files finds them."""
         listed = list(items)
@@ -181,6 +234,7 @@ class Workflow:
             processor_cost=processor_cost or {},
             item_names=tuple(item.name for item in listed) if named else None,
             specs=specs or {},
+            pools=pools or {},
         )
 
     @staticmethod
@@ -193,6 +247,7 @@ class Workflow:
         base_cost: FloatArray | None = None,
         processor_cost: Mapping[str, FloatArray] | None = None,
         specs: Mapping[int, TaskSpec] | None = None,
+        notes: tuple[str, ...] = (),
     ) -> Workflow:
         """A workflow whose items are the papers' edges: (from, to, data volume)."""
         n = len(task_names)
@@ -206,6 +261,7 @@ class Workflow:
             use_task=consumers,
             processor_cost=processor_cost or {},
             specs=specs or {},
+            notes=notes,
         )
 
 
@@ -220,10 +276,57 @@ def index_names(names: Sequence[str], kind: str) -> dict[str, int]:
 
 
 _PLAIN = TaskSpec()
-_ARRAYS: dict[str, type] = {
-    "base_cost": np.float64,
-    "item_size": np.float64,
-    "item_producer": np.int32,
-    "use_ptr": np.int32,
-    "use_task": np.int32,
-}
+
+
+SHOWN = 12  # tasks of a cycle that are named
+
+
+def topological_order(
+    producers: IntArray, consumers: IntArray, n: int
+) -> tuple[IntArray, list[int]]:
+    """The topological order nearest to that of the numbers: the smallest that is ready.
+
+    Numbers that already stand in a topological order keep it, at no cost. Where there is none, a
+    cycle, its smallest number first.
+    """
+    if bool(np.all(producers < consumers)):
+        return np.arange(n, dtype=np.int32), []
+    pointers, columns = csr(producers, consumers, n)
+    ptr, successors = pointers.tolist(), columns.tolist()
+    waiting = np.bincount(consumers, minlength=n).tolist()
+    ready = [task for task in range(n) if waiting[task] == 0]  # sorted, hence a heap
+    order: list[int] = []
+    while ready:
+        task = heapq.heappop(ready)
+        order.append(task)
+        for successor in successors[ptr[task] : ptr[task + 1]]:
+            waiting[successor] -= 1
+            if waiting[successor] == 0:
+                heapq.heappush(ready, successor)
+    cycle = _cycle(producers, consumers, waiting) if len(order) < n else []
+    return np.array(order, dtype=np.int32), cycle
+
+
+def _cycle(producers: IntArray, consumers: IntArray, waiting: list[int]) -> list[int]:
+    """One cycle among those that never became ready."""
+    before: dict[int, int] = {}
+    for producer, consumer in zip(producers.tolist(), consumers.tolist(), strict=True):
+        if waiting[producer] > 0 and waiting[consumer] > 0:
+            before.setdefault(consumer, producer)
+    task = min(before)
+    path: dict[int, None] = {}
+    while task not in path:
+        path[task] = None
+        task = before[task]
+    way = list(path)
+    cycle = way[way.index(task) :][::-1]
+    first = cycle.index(min(cycle))
+    return cycle[first:] + cycle[:first]
+
+
+def cycle_error(kind: str, names: list[str], place: str = "") -> InputError:
+    """An error that names what forms a cycle; of a long one both ends."""
+    names = [*names, names[0]]
+    if len(names) > SHOWN:
+        names[SHOWN // 2 : -SHOWN // 2] = [f"... ({len(names) - SHOWN} more) ..."]
+    return InputError(f"the {kind} form a cycle: {' -> '.join(names)}", place=place)

@@ -9,10 +9,11 @@ Trace = tuple[tuple[float, float], ...]  # (time, value): the value from that ti
 
 
 @dataclass(frozen=True)
-class World:
+class WorldFile:
     """Names, not indices: they are looked up when the workflow and the platform are known.
 
-    The times of a processor's failures alternate: it dies, is back, dies again.
+    The times of a processor's failures alternate: it dies, is back, dies again. Where a processor
+    is named, a host may be: that means all of its cores.
     """
 
     durations: Mapping[str, float] = field(default_factory=dict)  # actual = factor x estimate

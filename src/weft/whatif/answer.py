@@ -1,24 +1,101 @@
-"""Judging: what is expected of each alternative, by the better of the old plan and a new one."""
+"""What is expected of each alternative, by the better of the old plan and a new one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from weft.coordinator import Coordinator
+from weft.engine.coordinator import Coordinator
+from weft.engine.driver import Driver, StuckError, record
 from weft.errors import InputError, PlanningError
 from weft.model import Schedule, Situation, Usage, forecast
-from weft.model.events import MORE_TO_COME, Event, EventKind, NewEstimates
-from weft.projection import ends_earlier, project
+from weft.model.events import NewEstimates, ProcessorGone, ProcessorJoined
 from weft.quantities import amount, duration
+from weft.scheduling.frontier import knee as knee_of
+from weft.scheduling.projection import ends_earlier, project
+from weft.simulation.simulate import run_natively
 from weft.spec import spec_of
 from weft.whatif.changes import Change, Question, question
-from weft.whatif.outlook import Alternative, Outlook, WhatIf, knee
-from weft.whatif.stage import Stage, expected_world, follow, pass_time, twin
-from weft.wiring import Progress, StuckError, record, run_natively
+from weft.whatif.stage import Stage, expected_world, pass_time, twin
+
+FIGURES = ("makespan", "cost", "saves")
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is expected: when all is done, and the money; infinite if it cannot be done."""
+
+    makespan: float
+    cost: float
+    taken: bool | None = None  # whether by another plan than the present one; None: there is none
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A change, and what is expected then."""
+
+    change: str
+    add: dict[str, int]
+    remove: tuple[str, ...]
+    makespan: float
+    cost: float
+    saves: float  # seconds of the present makespan; negative: it takes longer
+    taken: bool | None  # whether the plan would change; None: no plan is followed
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """All alternatives beside what is expected if nothing changes."""
+
+    name: str  # of the workflow, or the id of the run
+    status: str | None  # of the run; None before its start
+    by: str  # the planner, or the strategy that was simulated
+    now: float
+    at: float
+    tasks: dict[str, int]  # how many are done, running, waiting, given up
+    present: Outlook
+    replanned: Outlook  # the best without a change: a new plan may help by itself
+    alternatives: tuple[Alternative, ...]
+    counts: tuple[int, ...] | None  # by alternative, where they are a range of one kind
+    knee: int | None  # of the counts
+    notes: tuple[str, ...] = ()
+    up_to_date: tuple[str, ...] | None = None  # tasks that this is not about; None: not asked
+
+    @property
+    def is_next(self) -> bool:
+        """Whether the run has finished, and this is about the next one like it."""
+        return self.status == "finished"
+
+    @property
+    def before_start(self) -> bool:
+        """Whether nothing of it has begun."""
+        return self.status is None or self.is_next
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft what-if --json` prints; figures that there are none of are null."""
+        result = asdict(self, dict_factory=_plain)
+        del result["counts"], result["present"]["taken"]
+        if self.up_to_date is None:
+            del result["up_to_date"]
+        return result
+
+
+def _plain(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a part of the answer as JSON has them."""
+    result: dict[str, Any] = {name: list(v) if isinstance(v, tuple) else v for name, v in fields}
+    infinite = [key for key in FIGURES if not math.isfinite(result.get(key, 0.0))]
+    return result | dict.fromkeys(infinite)
+
+
+def knee(counts: Sequence[int], makespans: Sequence[float]) -> int | None:
+    """The count from which on more machines buy less time; None if there is none."""
+    at = knee_of(counts, makespans)
+    return None if at is None else counts[at]
+
 
 NOTHING = Change()
 
@@ -30,7 +107,10 @@ def ask(
     at = stage.now if at is None else at
     if not math.isfinite(at) or at < stage.now:
         raise InputError(f"the change must be at {amount(stage.now)} s or later, not {amount(at)}")
-    asked = question(add, remove, stage.park.platform.processor_names)
+    park = stage.park
+    names, hosts = park.platform.processor_names, park.hosts()
+    remove = [p for name in remove for p in ([names[c] for c in hosts.get(name, ())] or [name])]
+    asked = question(add, remove, names, hosts)
     for change in asked.changes[-1:]:  # the largest: what cannot be added is told before the work
         stage.park.grown(change, at)
     stage.advance(at)
@@ -60,10 +140,8 @@ def _row(change: Change, outlook: Outlook, present: Outlook) -> Alternative:
         change=str(change),
         add={machine.spec: count for machine, count in change.add},
         remove=change.remove,
-        makespan=outlook.makespan,
-        cost=outlook.cost,
         saves=present.makespan - outlook.makespan,
-        taken=outlook.taken,
+        **vars(outlook),
     )
 
 
@@ -80,12 +158,11 @@ class Judge:
 
     def present(self) -> Outlook:
         """What is expected if nothing changes and the present plan is kept."""
-        if self.over or self.plan is None:
-            return self._to_the_end(twin(self.stage.coordinator))
-        kept = self._kept(self.stage.coordinator.situation())
-        if kept is None:  # a processor leaves too early for it: a new plan is made then
-            return self._to_the_end(twin(self.stage.coordinator))
-        return replace(_outlook(kept, self.stage.coordinator.situation()), taken=False)
+        coordinator = self.stage.coordinator
+        kept = None if self.over else self._kept(coordinator.situation())
+        if kept is None:  # or a processor leaves too early for it: a new plan is made then
+            return self._to_the_end(twin(coordinator))
+        return _outlook(kept, coordinator.situation())
 
     def after(self, change: Change) -> Outlook:
         """What is expected after the change: by the better of the present plan and a new one."""
@@ -94,6 +171,8 @@ class Judge:
         if self.simulated:
             return self._to_the_end(self._changed(change))
         situation = self._situation(change)
+        if situation is None:
+            return Outlook(math.inf, math.inf, False)
         kept = self._kept(situation)
         new = self._planned(situation)
         if new is None and kept is None:
@@ -121,17 +200,18 @@ class Judge:
         if self.over:
             return True
         names = self.stage.park.platform.processor_names
-        present = self.stage.coordinator.board.present
-        away = [name for name in change.remove if not present[names.index(name)]]
-        return not away  # one that is asked for by name is there, see _check_there
+        present = self.stage.coordinator.state.present()
+        # one that is asked for by name is there, see _check_there
+        return all(present[names.index(name)] for name in change.remove)
 
-    def _situation(self, change: Change) -> Situation:
-        """What is known after the change.
+    def _situation(self, change: Change) -> Situation | None:
+        """What is known after the change; None if no host that is left can run one of the tasks.
 
         One that hears of new machines only learns that they are there, so it need not be asked.
         """
-        if change.remove:
-            return self._changed(change).situation()
+        if change.remove or self.stage.coordinator.shut_out().any():
+            changed = self._changed(change)
+            return None if changed.shut_out().any() else changed.situation()
         known = self.stage.coordinator.situation()
         platform, estimates = self.stage.park.grown(change, self.at)
         assert known.present is not None
@@ -154,18 +234,19 @@ class Judge:
         known, names = coordinator.platform.n_processors, platform.processor_names
         coordinator.learn(NewEstimates(at, estimates, platform))
         for p in range(known, len(names)):
-            more = MORE_TO_COME if p + 1 < len(names) else 0.0
-            coordinator.handle(Event(EventKind.JOINED, p, at, more))
+            more = p + 1 < len(names)
+            coordinator.handle(ProcessorJoined(p, at, more))
         if change.remove and self.stage.begun:
             self._let_end(coordinator)
         for name in change.remove:
-            coordinator.handle(Event(EventKind.GONE, names.index(name), at))
+            coordinator.handle(ProcessorGone(names.index(name), at))
         return coordinator
 
     def _let_end(self, coordinator: Coordinator) -> None:
         """What ends just when a processor goes has ended, as in any simulation."""
-        progress = Progress(coordinator, self.stage.planner)
-        follow(progress, expected_world(coordinator), lambda w: w.happens_by(self.at, True))
+        world = expected_world(coordinator)
+        driver = Driver(coordinator, self.stage.planner, world)
+        driver.drive([], lambda: coordinator.done or not world.happens_by(self.at, True))
 
     def _kept(self, situation: Situation) -> Schedule | None:
         """The present plan from now on, if it can be followed."""
@@ -182,25 +263,25 @@ class Judge:
 
     def _to_the_end(self, coordinator: Coordinator) -> Outlook:
         """Simulated until all is done, as the strategy does it."""
-        progress = Progress(coordinator, self.stage.planner)
+        driver = Driver(coordinator, self.stage.planner)
         try:
             if not coordinator.done:
-                self._run(progress)
+                self._run(driver)
         except (StuckError, PlanningError):
             return Outlook(math.inf, math.inf)
-        run = record(progress, "", [])
+        run = record(driver, "", [])
         return Outlook(run.makespan, run.cost, None if coordinator.policy is None else False)
 
-    def _run(self, progress: Progress) -> None:
-        coordinator = progress.coordinator
+    def _run(self, driver: Driver) -> None:
+        coordinator = driver.coordinator
         if not self.stage.begun:
-            progress.settled(coordinator.begin())
+            driver.begin()
         pass_time(coordinator, self.at)
-        executor = expected_world(coordinator)
+        driver.executor = executor = expected_world(coordinator)
         if coordinator.policy is None:
-            run_natively(progress, executor)
-            return
-        follow(progress, executor)
+            run_natively(driver, executor)
+        else:
+            driver.drive([])
 
 
 def _outlook(plan: Schedule, situation: Situation, taken: bool = False) -> Outlook:
@@ -209,7 +290,7 @@ def _outlook(plan: Schedule, situation: Situation, taken: bool = False) -> Outlo
 
 def _check_there(stage: Stage, remove: Sequence[str], at: float) -> None:
     """What is to go must be there then."""
-    names, present = stage.park.platform.processor_names, stage.coordinator.board.present
+    names, present = stage.park.platform.processor_names, stage.coordinator.state.present()
     for name in remove:
         if name in names and not present[names.index(name)] and not stage.coordinator.done:
             raise InputError(
@@ -220,12 +301,11 @@ def _check_there(stage: Stage, remove: Sequence[str], at: float) -> None:
 def _with_new(usage: Usage, n: int) -> Usage:
     """The usage where there are new processors, which nobody has used."""
     new = Usage.none(n - len(usage.seconds))
-    return Usage(
-        np.concatenate([usage.seconds, new.seconds]),
-        np.concatenate([usage.first, new.first]),
-        np.concatenate([usage.last, new.last]),
-        usage.transfers,
-    )
+    longer: dict[str, Any] = {
+        name: np.concatenate([getattr(usage, name), getattr(new, name)])
+        for name in ("seconds", "first", "last")
+    }
+    return replace(usage, **longer)
 
 
 def _fewer(change: Change, known: dict[Change, Outlook]) -> list[Change]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from weft.errors import InputError, unknown_name
 from weft.spec import parse_spec
@@ -21,7 +23,7 @@ _COUNT = re.compile(r"(?P<low>\d+)(\.\.(?P<high>\d+))?")
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor to add: like a known one, or described; what is None is the template's."""
+    """A processor or host to add: like a known one, or described; None is the template's."""
 
     spec: str  # as it was written, without the count
     name: str
@@ -30,6 +32,7 @@ class Machine:
     price: float | None = None
     billing: float | None = None
     host: str | None = None  # one that is there; None: a host of its own
+    cores: tuple[int, ...] = ()  # of the host that it is like, with all of them; else empty
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,18 @@ class Question:
     counts: tuple[int, ...] | None = None
 
 
-def question(add: Sequence[str], remove: Sequence[str], names: Sequence[str]) -> Question:
-    """What is asked for, on processors of these names."""
-    additions = [addition(text, names) for text in add]
+def question(
+    add: Sequence[str],
+    remove: Sequence[str],
+    names: Sequence[str],
+    hosts: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+) -> Question:
+    """What is asked for, on processors of these names, and hosts with these as their cores."""
+    additions = [addition(text, names, hosts) for text in add]
     for text, same in itertools.groupby(sorted(a.machine.spec for a in additions)):
         if len(list(same)) > 1:
             raise InputError(f"{text!r} is to be added twice; give one number for both")
-    if sum(a.high for a in additions) > MOST:
+    if sum(a.high * max(1, len(a.machine.cores)) for a in additions) > MOST:
         raise InputError(f"at most {MOST:,} processors can be added at a time")
     removals = _removals(remove, names)
     many = math.prod(a.high - a.low + 1 for a in additions) * len(removals)
@@ -93,11 +101,13 @@ def question(add: Sequence[str], remove: Sequence[str], names: Sequence[str]) ->
     return Question(changes, tuple(change.add[spanning[0]][1] for change in changes))
 
 
-def addition(text: str, names: Sequence[str]) -> Addition:
+def addition(
+    text: str, names: Sequence[str], hosts: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+) -> Addition:
     """`fast:2`, `fast:1..10`, `fast[speed=4,price=2]:2`, `new[speed=2]:1`; without a count: 1."""
     spec, low, high = text.strip(), 1, 1
     head, colon, tail = spec.rpartition(":")
-    if colon and spec not in names:
+    if colon and spec not in names and spec not in hosts:
         count = _COUNT.fullmatch(tail.strip())
         if count is None and "]" not in tail:
             raise InputError(f"{tail!r} in --add {text!r} is not a number like 2, nor like 1..10")
@@ -106,19 +116,24 @@ def addition(text: str, names: Sequence[str]) -> Addition:
             high = int(count["high"] or low)
             if high < max(low, 1):
                 raise InputError(f"--add {text!r} adds nothing: {tail.strip()} is no such number")
-    return Addition(_machine(spec, names), low, high)
+    return Addition(_machine(spec, names, hosts), low, high)
 
 
-def _machine(spec: str, names: Sequence[str]) -> Machine:
-    name, raw = (spec, dict[str, str]()) if spec in names else parse_spec(spec)
+def _machine(spec: str, names: Sequence[str], hosts: Mapping[str, tuple[int, ...]]) -> Machine:
+    known = spec in names or spec in hosts
+    name, raw = (spec, dict[str, str]()) if known else parse_spec(spec)
     for key in raw:
         if key not in OPTIONS:
             place = f"--add {spec!r}"
             raise InputError(unknown_name("option", key, OPTIONS), place=place)
-    numbers = {key: _number(raw[key], key, spec) for key in NUMBERS if key in raw}
+    numbers: dict[str, Any] = {key: _number(raw[key], key, spec) for key in NUMBERS if key in raw}
+    if name in hosts:
+        if "host" in raw:
+            raise InputError(f"{name!r} is a host, and cannot be on another: --add {spec!r}")
+        return Machine(spec, name, hosts[name][0], cores=hosts[name], **numbers)
     if name not in names and "speed" not in numbers:
         raise InputError(
-            f"{unknown_name('processor', name, names)}; "
+            f"{unknown_name('processor', name, [*names, *hosts])}; "
             f"to describe a new one, give its speed: --add '{name}[speed=2]:1'"
         )
     template = list(names).index(name) if name in names else None

@@ -1,37 +1,56 @@
 """Where things stand when machines change: a run, as it is expected to go on until then.
 
 It goes on in a simulated world whose truth are the estimates, by the present plan and nothing else.
-The coordinator is a run's own, rebuilt from its journal: nothing of it is written back.
+The coordinator is a run's own, rebuilt from its journal: nothing of it is written back. After a run
+it is about the next one like it: the same workflow and strategy on the machines that were there at
+the end, with what the history lets expect now, this run included.
 """
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from weft import registry
-from weft.contracts import Planner
-from weft.coordinator import Coordinator
-from weft.coordinator.meter import Meter
-from weft.coordinator.patience import Patience
-from weft.coordinator.purse import CONTINUE
+from weft.arrays import BoolArray
+from weft.contracts import Order, Planner
+from weft.ends import STANDS_STILL
+from weft.engine.budget import CONTINUE
+from weft.engine.coordinator import Coordinator
+from weft.engine.driver import Driver
+from weft.engine.meter import Meter
+from weft.engine.policies.planned import Static
+from weft.engine.retries import Retries
+from weft.engine.state import TaskState
 from weft.errors import InputError
-from weft.executors.reality import Reality, platform_changes
-from weft.executors.simulated import SimulatedExecutor
-from weft.journal.log import Contents
-from weft.journal.places import RunHome
-from weft.kernels import board as b
-from weft.live.replay import Replayed
-from weft.model import STANDS_STILL, Expectation, Schedule, Workflow
-from weft.model.events import NO_FAULT, Event, EventKind, NewEstimates
-from weft.policies.static import Static
+from weft.executors.base import find_scheme
+from weft.model import Estimates, Expectation, Platform, Schedule, Workflow
+from weft.model.events import (
+    NO_FAULT,
+    Event,
+    LinkChanged,
+    NewEstimates,
+    Paused,
+    ProcessorGone,
+    ProcessorJoined,
+    RetryDue,
+    SpeedChanged,
+    TaskFailed,
+    TaskFinished,
+)
+from weft.runs.estimates import Estimating, in_words
+from weft.runs.home import RunHome
+from weft.runs.journal import Contents, read
+from weft.runs.money import within_limits
+from weft.runs.options import chosen_strategy
+from weft.runs.replay import Replayed, replay
+from weft.runs.summary import summarise
+from weft.simulation.reality import Reality, platform_changes
+from weft.simulation.simulated import SimulatedExecutor
 from weft.whatif.machines import Park
-from weft.wiring import Progress, perform, stuck
 
 RUNNING, FINISHED = "running", "finished"
 
@@ -53,9 +72,9 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.now = self.coordinator.now
-        status = self.coordinator.board.status
-        kinds = {"done": b.DONE, "running": b.RUNNING, "waiting": b.WAITING, "given_up": b.GIVEN_UP}
-        self.tasks = {name: int(np.count_nonzero(status == k)) for name, k in kinds.items()}
+        kinds = (TaskState.DONE, TaskState.RUNNING, TaskState.WAITING, TaskState.GIVEN_UP)
+        self.tasks = {kind.name.lower(): self.coordinator.state.count(kind) for kind in kinds}
+        self.tasks["waiting"] += self.coordinator.state.count(TaskState.RESTING)
         if self.status not in (None, RUNNING):  # nobody drives it: what is begun here is not
             self.tasks["waiting"] += self.tasks["running"]
             self.tasks["running"] = 0
@@ -63,14 +82,14 @@ class Stage:
     def advance(self, at: float) -> None:
         """Go on to this moment; what happens just then happens after it."""
         coordinator = self.coordinator
-        progress = Progress(coordinator, self.planner)
+        driver = Driver(coordinator, self.planner)
         if not self.begun and at > self.now:
             self.begun = True
-            progress.settled(coordinator.begin())
+            driver.begin()
         if at > coordinator.now:
-            _slow_but_going(coordinator)
-            executor = expected_world(coordinator)
-            follow(progress, executor, lambda world: world.happens_by(at))
+            _keep_going_slowly(coordinator)
+            driver.executor = world = expected_world(coordinator)
+            driver.drive([], lambda: coordinator.done or not world.happens_by(at))
         if not coordinator.done:
             pass_time(coordinator, at)
 
@@ -94,8 +113,8 @@ def in_progress(
     home: RunHome, contents: Contents, replayed: Replayed, status: str, planner: str | None
 ) -> Stage:
     """A run that is not done yet; one that nobody drives goes on as if resumed now."""
-    header, coordinator = replayed.header, replayed.progress.coordinator
-    own = replayed.progress.planner
+    header, coordinator = replayed.header, replayed.driver.coordinator
+    own = replayed.driver.planner
     chosen = own if planner is None else registry.planner(planner)
     if coordinator.policy is not None:
         _follow_only(coordinator)
@@ -103,11 +122,11 @@ def in_progress(
     notes = _take_up(coordinator, own, driven=status == RUNNING)
     if coordinator.done:
         raise InputError(f"run {header.id} has nothing left to do: ask before its end")
-    if header.blind and not replayed.progress.learned:
+    if header.blind and not replayed.driver.learned:
         notes.append("planned blind: nothing is known of the tasks' times, so all count alike")
-    local = header.options.place.partition(":")[0] == "local"
+    here = find_scheme(header.options.on).here
     park = Park(
-        header.workflow, coordinator.platform, coordinator.estimates, measured=True, one_host=local
+        header.workflow, coordinator.platform, coordinator.estimates, measured=True, one_host=here
     )
     just_in_time = header.strategy if coordinator.policy is None else None
     return Stage(
@@ -118,33 +137,14 @@ def in_progress(
 def twin(coordinator: Coordinator) -> Coordinator:
     """A copy to try things on."""
     other = copy.copy(coordinator)
-    # what is read-only stays: it is shared
-    own: dict[str, Any] = {
-        name: value.copy()
-        for name, value in coordinator.board._asdict().items()
-        if isinstance(value, np.ndarray) and value.flags.writeable
-    }
-    other.board = coordinator.board._replace(**own)
-    other.purse, other.meter = copy.copy(coordinator.purse), Meter()
+    other.state = coordinator.state.copy()
+    other.tracker, other.meter = copy.copy(coordinator.tracker), Meter()
     # failures and losses are those of the run so far, not of what might be
-    other.patience = Patience(coordinator.patience.tolerance, coordinator.workflow)
+    other.retries = Retries(coordinator.retries.policy, coordinator.workflow)
     other.evaluations = list(coordinator.evaluations)
-    other.platform = replace(coordinator.platform, leaves=coordinator.board.leaves.copy())
+    other.platform = replace(coordinator.platform, leaves=coordinator.state.leaves())
     other.make_room()
     return other
-
-
-def follow(
-    progress: Progress,
-    executor: SimulatedExecutor,
-    happens: Callable[[SimulatedExecutor], bool] = lambda world: True,
-) -> None:
-    """Let happen what does, as long as it is wanted, or until all is done."""
-    while not progress.coordinator.done and happens(executor):
-        event = executor.next_event()
-        if event is None:
-            raise stuck(progress.coordinator)
-        perform(progress, executor, progress.hear(event))
 
 
 def pass_time(coordinator: Coordinator, at: float) -> None:
@@ -155,35 +155,35 @@ def pass_time(coordinator: Coordinator, at: float) -> None:
 
 def expected_world(coordinator: Coordinator) -> SimulatedExecutor:
     """The world in which everything goes as it is expected to from now."""
-    board, platform, now = coordinator.board, coordinator.platform, coordinator.now
-    changes = []
+    state, platform, now = coordinator.state, coordinator.platform, coordinator.now
+    present, changes = state.present(), list[Event]()
     for change in platform_changes(platform):
-        there = bool(board.present[change.which])
-        coming = float(platform.joins[change.which]) > now
-        joins = change.kind == EventKind.JOINED and not there
-        if change.time > now and (joins or (change.kind == EventKind.GONE and (there or coming))):
+        there = bool(present[change.processor])
+        coming = float(platform.joins[change.processor]) > now
+        joins = isinstance(change, ProcessorJoined) and not there
+        if change.time > now and (
+            joins or (isinstance(change, ProcessorGone) and (there or coming))
+        ):
             changes.append(change)
-    reality = Reality(coordinator.estimates.cost, changes)
-    return SimulatedExecutor.going_on(coordinator.workflow, platform, reality, board)
+    changes += [RetryDue(until) for until in state.retries()]
+    reality = Reality(coordinator.estimates.cost, changes, coordinator.estimates.needs)
+    return SimulatedExecutor.going_on(coordinator.workflow, platform, reality, state)
 
 
 def _follow_only(coordinator: Coordinator) -> None:
     """Follow the present plan, whatever the run's policy would do."""
     coordinator.policy = Static()
     coordinator.set_over_budget(CONTINUE)
-    coordinator.board.latest[:] = np.inf
-    coordinator.board.variance[0] = coordinator.board.early[0] = np.inf
+    coordinator.state.watch_nothing()
 
 
-def _slow_but_going(coordinator: Coordinator) -> None:
+def _keep_going_slowly(coordinator: Coordinator) -> None:
     """What stands still is expected to go on slowly, by situations and in the world alike."""
-    board, now = coordinator.board, coordinator.now
-    for kind, rates in (
-        (EventKind.AVAILABILITY, board.availability),
-        (EventKind.BANDWIDTH, board.bandwidth),
-    ):
-        for which in np.flatnonzero(rates < STANDS_STILL).tolist():
-            coordinator.handle(Event(kind, which, now, STANDS_STILL))
+    state, now = coordinator.state, coordinator.now
+    for p in np.flatnonzero(state.availability() < STANDS_STILL).tolist():
+        coordinator.handle(SpeedChanged(p, now, STANDS_STILL))
+    for link in np.flatnonzero(state.bandwidth() < STANDS_STILL).tolist():
+        coordinator.handle(LinkChanged(link, now, STANDS_STILL))
 
 
 def _now(home: RunHome, contents: Contents, coordinator: Coordinator, status: str) -> float:
@@ -197,16 +197,118 @@ def _now(home: RunHome, contents: Contents, coordinator: Coordinator, status: st
 
 def _take_up(coordinator: Coordinator, planner: Planner | None, driven: bool) -> list[str]:
     """Go on as a resume would: what was under way is begun anew, what was given up tried again."""
-    board, now, notes = coordinator.board, coordinator.now, list[str]()
+    state, now, notes = coordinator.state, coordinator.now, list[str]()
     if not driven:
-        cut = board.running[board.running >= 0].tolist()
+        cut = [attempt.number for attempt in state.running()]
         if cut:
             notes.append(f"attempts that were cut short and begin anew: {len(cut)}")
         for attempt in cut:
-            coordinator.handle(Event(EventKind.TASK_FAILED, attempt, now, NO_FAULT))
+            coordinator.handle(TaskFailed(attempt, now, NO_FAULT))
     given_up = bool(coordinator.given_up) and not driven
-    if coordinator.board.counts[b.HELD_BACK] or given_up:
-        coordinator.handle(Event(EventKind.PAUSED, 0, now, 0.0))
-    if coordinator.asked is not None and coordinator.board.present.any():
-        Progress(coordinator, planner).settled([coordinator.asked])
+    if state.held_back or given_up:
+        coordinator.handle(Paused(now, False))
+    if coordinator.asked is not None and state.present().any():
+        Driver(coordinator, planner).settle([coordinator.asked])
     return notes
+
+
+def of_run(home: RunHome, planner: str | None = None, use_history: bool = True) -> Stage:
+    """A run as its journal tells it; of one that is all done, the next one like it."""
+    status = summarise(home).status
+    contents = read(home.journal)
+    replayed = replay(contents, home.data)
+    if replayed.driver.coordinator.n_done == replayed.header.workflow.n_tasks:
+        return _next_like(replayed, planner, use_history)
+    return in_progress(home, contents, replayed, status, planner)
+
+
+def _next_like(replayed: Replayed, planner: str | None, use_history: bool) -> Stage:
+    header, over = replayed.header, replayed.driver.coordinator
+    expected = _expected(replayed, use_history)
+    platform, estimates = expected.platform, expected.estimates
+    # what is simulated goes on over its budget, as for a run in progress
+    budget = over.tracker.budget if over.tracker.kept else None
+    options = replace(header.options, budget=budget, over_budget=CONTINUE)
+    strategy = chosen_strategy(options, expected.blind)
+    policy, own = registry.strategy(strategy)
+    just_in_time = isinstance(policy, Order)
+    coordinator = Coordinator(
+        header.workflow,
+        platform,
+        estimates,
+        policy if just_in_time else Static(),
+        tracker=options.tracker(),
+        deadline=over.deadline.at,
+    )
+    own = own and within_limits(own, coordinator)
+    return Stage(
+        coordinator,
+        own if planner is None else registry.planner(planner),
+        Park(header.workflow, platform, estimates, measured=True, one_host=expected.one_host),
+        header.id,
+        strategy if just_in_time else None,
+        begun=False,
+        status=FINISHED,
+        notes=tuple(expected.message.splitlines()),
+    )
+
+
+def _expected(replayed: Replayed, use_history: bool) -> Expectation:
+    """The machines of the end, and what is known of the tasks there."""
+    header, over = replayed.header, replayed.driver.coordinator
+    said: list[str] = []
+    estimating = Estimating.look_back(
+        header.workflow, header.options.directory, use_history, said.append
+    )
+    names = _machines(replayed)
+    _recall(replayed, names, estimating)
+    present, leaves = over.state.present(), over.state.leaves()
+    staying = present & np.isinf(leaves)  # there at the end, and not about to leave
+    there = staying if staying.any() else np.ones_like(staying)
+    known = [name or over.platform.processor_names[p] for p, name in enumerate(names)]
+    prediction = estimating.expected(over.platform, known)
+    unnamed = [name is None for name in names]
+    cost = np.where(unnamed, over.estimates.cost, prediction.estimates.cost)  # as the run knew them
+    return Expectation(
+        _only(over.platform, there),
+        Estimates(cost[:, there], prediction.estimates.needs),
+        "\n".join([*said, in_words(estimating, prediction)]),
+        prediction.blind,
+        header.options.place,
+        find_scheme(header.options.on).here,
+    )
+
+
+def _machines(replayed: Replayed) -> list[str | None]:
+    """The machine of every processor; None where it came later, from who knows where."""
+    known, header = replayed.driver.coordinator.platform, replayed.header
+    here = header.machines[0] if find_scheme(header.options.on).here else None
+    came = known.n_processors - len(header.machines)
+    return [*header.machines, *[here] * came]
+
+
+def _recall(replayed: Replayed, machines: list[str | None], estimating: Estimating) -> None:
+    """Add what the history does not have of this run: the sizes of its files, perhaps all."""
+    run, state = replayed.header.id, replayed.driver.coordinator.state
+    recorded = estimating.history.has_run(run)
+    for event in replayed.driver.events or ():
+        if isinstance(event, TaskFinished) and event.detail:
+            attempt = state.attempt(event.attempt)
+            machine = None if recorded else machines[attempt.processor]
+            estimating.recall(attempt.task, machine, event.detail, run)
+
+
+def _only(platform: Platform, there: BoolArray) -> Platform:
+    """Some of the processors, from the start on; hosts stay, with their links."""
+    names = zip(platform.processor_names, there.tolist(), strict=True)
+    n = int(there.sum())
+    return replace(
+        platform,
+        processor_names=tuple(name for name, kept in names if kept),
+        host=platform.host[there],
+        speed=platform.speed[there],
+        price=platform.price[there],
+        billing=platform.billing[there],
+        joins=np.zeros(n),
+        leaves=np.full(n, np.inf),
+    )

@@ -1,0 +1,1 @@
+"""The validators: of schedules, and of runs."""

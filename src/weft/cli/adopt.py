@@ -1,0 +1,33 @@
+"""`weft adopt`: files count as what their tasks make, though weft has not made them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.shared.options import RunDirectory
+
+_HELP = "The workflow that makes them; if not given, that of the last run in the directory."
+
+
+def adopt(
+    files: Annotated[list[str], typer.Argument(help="Outputs, as the workflow names them.")],
+    workflow: Annotated[Path | None, typer.Option("--workflow", "-w", help=_HELP)] = None,
+    directory: RunDirectory = Path(),
+) -> None:
+    """Keep outputs as they are: edited by hand, or made elsewhere.
+
+    They then count as what their tasks give from the inputs that are there now, so `weft run` does
+    not make them again until something changes. All outputs of a task are adopted together.
+
+    Example: `weft adopt report.txt --workflow pipeline.yaml`
+    """
+    from weft import api
+    from weft.quantities import first_few, many
+    from weft.runs.rest import adopt_files, last_source
+
+    source = workflow or last_source(directory)
+    tasks = adopt_files(api.load(source), directory, files)
+    print(f"adopted {many(len(files), 'file')}: what {first_few(tasks)} gives")

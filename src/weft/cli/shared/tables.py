@@ -1,0 +1,253 @@
+"""What commands print: lines and tables, on a terminal and in a pipe, and how far they are."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from weft.files import clean
+from weft.quantities import amount, data_size, duration
+
+if TYPE_CHECKING:
+    from weft.arrays import BoolArray, IntArray
+    from weft.model import Platform, Run, Schedule, Workflow
+
+Progress = Callable[[float], None]
+MANY = 16  # processors; of more, their hosts are told
+WRAPPED = 16  # columns that a text has at least, if it is so long
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]], texts: int = 1) -> None:
+    """Print a table without lines; the first columns are texts, the others numbers.
+
+    A column further on whose heading begins with < is of texts, too. A cell may be a pair of text
+    and style. To a pipe or a file it goes as wide as it is, without the 20 ms that loading rich
+    takes; on a terminal texts are wrapped, and numbers are never cut.
+    """
+    left = [number < texts or name.startswith("<") for number, name in enumerate(header)]
+    lines = [[_cell(cell) for cell in row] for row in rows]
+    names = [name.removeprefix("<") for name in header]
+    plain = [names, *([text for text, _ in line] for line in lines)]
+    if not sys.stdout.isatty():
+        _print_plain(plain, left)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, header_style="dim")
+    for name, to_left in zip(names, left, strict=True):
+        shown.add_column(name, justify="left" if to_left else "right", no_wrap=not to_left)
+    for line in lines:
+        shown.add_row(*(Text(text, style) for text, style in line))
+    widths = (max(map(_cells, column)) for column in zip(*plain, strict=True))
+    needed = sum(2 + (min(w, WRAPPED) if t else w) for w, t in zip(widths, left, strict=True))
+    Console(width=max(needed, Console().width), highlight=False).print(shown)
+
+
+def processor_table(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> None:
+    """What every processor does, and what it costs; so many of these tasks or attempts use it.
+
+    Many processors on fewer hosts are told host by host.
+    """
+    from weft.model.profiles import rows_of
+    from weft.model.resources import held
+
+    pf, went = shown.platform, shown.processor_time
+    if pf.n_hosts < pf.n_processors > MANY:
+        _host_table(shown, counted)
+        return
+    rows_shown = rows_of(shown)
+    task, on = held(rows_shown.processor, rows_shown.cores)
+    counts = {name: _counts(on[chosen[task]], pf.n_processors) for name, chosen in counted.items()}
+    shares, cost = went.utilisations, shown.usage.by_processor(pf)
+    rows = [
+        [
+            name,
+            pf.host_names[pf.host[p]],
+            *(numbers[p] for numbers in counts.values()),
+            duration(went.busy[p], 3),
+            f"{shares[p]:.0%}" if went.present[p] > 0 else "-",
+            amount(cost[p]),
+        ]
+        for p, name in enumerate(pf.processor_names)
+    ]
+    if pf.link_price.any():
+        rows.append(["transfers", *[""] * (len(counts) + 3), amount(shown.usage.transfers)])
+    table(["processor", "host", *counts, "busy", "busy %", "cost"], rows, texts=2)
+    if peaks := _peaks(shown):
+        used = [f"{peak} on {pf.host_names[h]}" for h, peak in enumerate(peaks) if peak != "-"]
+        say(f"memory held at most: {', '.join(used)}")
+
+
+def _host_table(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> None:
+    """What every host does, with the most of its memory that is held at once."""
+    import numpy as np
+
+    from weft.model.profiles import rows_of
+
+    pf, went, n = shown.platform, shown.processor_time, shown.platform.n_hosts
+    host, peaks, cores = pf.host[rows_of(shown).processor], _peaks(shown), _counts(pf.host, n)
+    counts = {name: _counts(host[chosen], n) for name, chosen in counted.items()}
+    sums = [
+        np.bincount(pf.host, weights=seconds, minlength=n)
+        for seconds in (went.busy, went.present, shown.usage.by_processor(pf))
+    ]
+    rows = [
+        [
+            name,
+            cores[h],
+            *(numbers[h] for numbers in counts.values()),
+            f"{busy / present:.0%}" if present > 0 else "-",
+            *peaks[h : h + 1],
+            amount(cost),
+        ]
+        for h, (name, busy, present, cost) in enumerate(zip(pf.host_names, *sums, strict=True))
+    ]
+    memory = ["memory at most"] if peaks else []
+    if pf.link_price.any():
+        blank = [""] * (len(counts) + 2 + len(memory))
+        rows.append(["transfers", *blank, amount(shown.usage.transfers)])
+    table(["host", "cores", *counts, "busy %", *memory, "cost"], rows)
+
+
+def _peaks(shown: Schedule | Run) -> list[str]:
+    """The most memory that is held of every host at once; empty where no task asks for any."""
+    from weft.model.profiles import amounts_held, host_profiles, kinds_held
+    from weft.model.resources import MEMORY
+
+    if MEMORY not in kinds_held(shown):
+        return []
+    sizes = shown.platform.host_amounts(MEMORY).tolist()
+    peaks = [steps.most for steps in host_profiles(shown, amounts_held(shown, MEMORY))]
+    return [
+        f"{data_size(peak)} of {data_size(size)}"
+        if peak > 0 and math.isfinite(size)
+        else (data_size(peak) if peak else "-")
+        for peak, size in zip(peaks, sizes, strict=True)
+    ]
+
+
+def _counts(numbers: IntArray, n: int) -> list[int]:
+    """How often each number below n occurs."""
+    import numpy as np
+
+    counts: list[int] = np.bincount(numbers, minlength=n).tolist()
+    return counts
+
+
+def say_size(workflow: Workflow, platform: Platform) -> None:
+    """Print how many tasks and processors there are."""
+    say(
+        f"{workflow.name}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
+        f"{platform.n_processors} processors on {platform.n_hosts} hosts"
+    )
+
+
+def _cell(cell: Any) -> tuple[str, str]:
+    """The text of a cell, and its style."""
+    text, style = cell if isinstance(cell, tuple) else (cell, "")
+    return clean(str(text)), style
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a line; on a terminal in a style, such as `bold`."""
+    text = clean(text)
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+
+    Console(highlight=False).print(text, markup=False, emoji=False, style=style)
+
+
+def _print_plain(lines: list[list[str]], left: list[bool]) -> None:
+    """Every cell in its column; a text of several lines takes as many."""
+    split = [[cell.expandtabs().splitlines() or [""] for cell in line] for line in lines]
+    columns = zip(*split, strict=True)
+    widths = [max(_cells(part) for cell in column for part in cell) for column in columns]
+    for line in split:
+        for number in range(max(map(len, line))):
+            padded = []
+            for cell, width, to_left in zip(line, widths, left, strict=True):
+                text = cell[number] if number < len(cell) else ""
+                space = " " * (width - _cells(text))
+                padded.append(f" {text}{space} " if to_left else f" {space}{text} ")
+            print("".join(padded))
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
+
+
+@contextmanager
+def progress_bar(what: str, shown: bool = True) -> Iterator[Progress]:
+    """A progress bar on standard error, if that is a terminal.
+
+    It draws only when told and has no thread of its own: a process with threads should not fork.
+    """
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield lambda share: None
+        return
+    with Bar(console=console, transient=True, auto_refresh=False) as bar:
+        job, drawn = bar.add_task(what, total=1.0), 0.0
+
+        def update(share: float) -> None:
+            nonlocal drawn
+            if share - drawn >= 0.005:
+                drawn = share
+                bar.update(job, completed=share, refresh=True)
+
+        yield update
+
+
+SLOW = 2.0  # seconds from which on something is said
+PAUSE = 5.0  # seconds between two lines where there is no terminal
+
+
+@contextmanager
+def tell_when_slow(what: str, after: float | None = None) -> Iterator[Progress]:
+    """Say on standard error how far it is, once it takes long: a line now and then, or a live one.
+
+    A thread of its own says so: a kernel may be busy for longer than that.
+    """
+    from weft.scheduling.search_progress import report_to
+
+    share, over, begun = [0.0], Event(), time.monotonic()
+    live = sys.stderr.isatty()
+
+    def say() -> None:
+        wait, said = SLOW if after is None else after, False
+        while not over.wait(wait):
+            line = f"{what}: {share[0]:.0%} after {time.monotonic() - begun:.0f} s"
+            text = f"\r{line}\x1b[K" if live else f"{line}\n"
+            print(text, end="", file=sys.stderr, flush=True)
+            wait, said = (0.5 if live else PAUSE), True
+        if live and said:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def listen(done: float) -> None:
+        share[0] = done
+
+    thread = Thread(target=say, daemon=True)
+    thread.start()
+    try:
+        with report_to(listen):
+            yield listen
+    finally:
+        over.set()
+        thread.join()

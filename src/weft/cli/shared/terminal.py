@@ -1,0 +1,151 @@
+"""Runs without a terminal: `--detach`, and terminals that are closed while a run goes on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from weft.errors import InputError
+from weft.files import near
+
+INTERRUPTED = 130
+COULD_NOT = 2
+STANDARD = (0, 1, 2)  # input, output, errors
+
+
+def command(name: str, run: str, directory: Path, *more: str) -> str:
+    """A command about a run, or about a workflow's file, as it must be typed here."""
+    words = ["weft", name, run, *more]
+    try:
+        if directory.absolute() != Path.cwd():
+            words += ["--dir", near(directory)]
+    except OSError:
+        words += ["--dir", os.fspath(directory)]
+    return shlex.join(words)
+
+
+class Terminal:
+    """What this process's standard streams are, as long as somebody is there."""
+
+    def __init__(self) -> None:
+        # asked now: of a terminal that is closed nobody can tell any more
+        self._ours = [number for number in STANDARD if _is_terminal(number)]
+
+    def leave(self, everything: bool = False) -> None:
+        """Let what is written there go nowhere; a signal handler may do this."""
+        for number in STANDARD if everything else self._ours:
+            with suppress(OSError):
+                _redirect(os.devnull, number, os.O_RDONLY if number == 0 else os.O_WRONLY)
+        self._ours = list(STANDARD) if everything else self._ours
+
+    def send_errors_to(self, log: Path) -> None:
+        """Let errors go to a file, after this was left."""
+        if 2 in self._ours:
+            _redirect(log, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+def _is_terminal(number: int) -> bool:
+    try:
+        return os.isatty(number)
+    except OSError:
+        return False
+
+
+def _redirect(path: Path | str, number: int, flags: int) -> None:
+    descriptor = os.open(path, flags, 0o600)
+    os.dup2(descriptor, number)
+    if descriptor != number:
+        os.close(descriptor)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """As Ctrl-C does, but not within an import, whose lock would stay taken: soon after it."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def hear_signals(hung_up: Callable[[], None]) -> Iterator[None]:
+    """A closed terminal does not end this, and SIGTERM does as Ctrl-C; what is ignored stays so."""
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        hung_up()
+
+    before = []
+    if threading.current_thread() is threading.main_thread():
+        stops = ((signal.SIGINT, _interrupt), (signal.SIGTERM, _interrupt))
+        wanted = ((signal.SIGHUP, hear), *stops)
+        before = [
+            (number, signal.signal(number, handler))
+            for number, handler in wanted
+            if signal.getsignal(number) is not signal.SIG_IGN  # as by nohup
+        ]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def leave_terminal(directory: Path, as_json: bool) -> Callable[[str], None]:
+    """Go on in a process without a terminal; the one that was started waits until a run has begun.
+
+    Whoever goes on calls what is given back, with the run's id. Called before threads are started.
+    """
+    if as_json:
+        raise InputError(
+            "it would be lost: once the run has ended, see `weft report --json`",
+            place="--json with --detach",
+        )
+    from weft.runs.home import check_system
+
+    check_system()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writer)
+        _wait_for(child, reader, directory)
+    os.close(reader)
+    os.setsid()
+
+    def begun(run: str) -> None:
+        with open(writer, "w") as pipe:
+            pipe.write(run)
+
+    return begun
+
+
+def _wait_for(child: int, reader: int, directory: Path) -> NoReturn:
+    """Say that the run has begun; if it could not, it has said why itself."""
+    try:
+        with open(reader) as pipe:
+            run = pipe.read()
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGINT)  # it has a session of its own, so it has heard nothing
+        os.waitpid(child, 0)
+        raise typer.Exit(INTERRUPTED) from None
+    if run:
+        print(f"run {run} continues without a terminal, driven by process {child}")
+        print(f"look at it: {command('attach', run, directory)}")
+        print(f"stop it: kill {child}")
+        raise typer.Exit
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code < 0:
+        print(f"weft: error: the run was killed by signal {-code} at its start", file=sys.stderr)
+    raise typer.Exit(code if code > 0 else COULD_NOT)

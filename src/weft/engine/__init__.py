@@ -1,0 +1,1 @@
+"""The decision core, sans I/O: events in, commands out."""

@@ -1,0 +1,1 @@
+"""When to replan, and whether to take the new plan."""

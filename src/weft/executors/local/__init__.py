@@ -1,0 +1,1 @@
+"""Commands and functions on this machine."""

@@ -1,1 +1,0 @@
-"""What is generated, run and compared: benchmarks and the papers' experiments."""

@@ -1,1 +1,0 @@
-"""The journal of a run: durable, append-only, readable after any death."""

@@ -1,1 +1,0 @@
-"""Plain functions on flat arrays, compiled when weft is built."""

@@ -1,0 +1,13 @@
+"""Words in the details of how attempts end: why they failed, and what they used."""
+
+from __future__ import annotations
+
+# Why an attempt has failed, where the machines know; in older journals nothing is said of it.
+CAUSE = "cause"
+OUT_OF_MEMORY, TIME_OUT, EXIT = "out-of-memory", "time-out", "exit"
+KILLED = "killed"  # by a signal, and nobody knows who sent it
+MISSING_OUTPUT = "missing-output"
+SYSTEM = "system"  # the system refused something: a full disk, a shell that is not there
+LOST = "lost"  # the machine, or the worker process of a function
+CAUSES = (OUT_OF_MEMORY, TIME_OUT, EXIT, KILLED, MISSING_OUTPUT, SYSTEM, LOST)
+USED = "used"  # what an attempt used: memory (bytes), cpu (seconds), read and written (bytes)

@@ -1,1 +1,0 @@
-"""One short file per algorithm, found by the registry."""

@@ -1,1 +1,0 @@
-"""When to replan, and whether to take the new plan: one short file per policy."""

@@ -1,0 +1,1 @@
+"""The report of a run: its data, in words and tables, and as a page."""

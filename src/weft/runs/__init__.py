@@ -1,0 +1,41 @@
+"""Runs on real machines: journalled, resumable, and learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.lazy import lazily
+from weft.runs.options import Options, flags
+
+if TYPE_CHECKING:
+    from weft.runs.home import RunHome
+    from weft.runs.opening import find_rest, open_run, reopen_run
+    from weft.runs.outcome import Failure, Outcome, RunFailedError, nothing_to_do
+    from weft.runs.rest import Rest
+    from weft.runs.session import Listener, Session
+
+# imported when first used: the command line reads the options before it does anything
+__getattr__ = lazily(
+    __name__,
+    home="RunHome",
+    opening="find_rest open_run reopen_run",
+    outcome="Failure Outcome RunFailedError nothing_to_do",
+    rest="Rest",
+    session="Listener Session",
+)
+
+__all__ = [
+    "Failure",
+    "Listener",
+    "Options",
+    "Outcome",
+    "Rest",
+    "RunFailedError",
+    "RunHome",
+    "Session",
+    "find_rest",
+    "flags",
+    "nothing_to_do",
+    "open_run",
+    "reopen_run",
+]

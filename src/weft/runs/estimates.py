@@ -1,0 +1,550 @@
+"""What a run expects of its tasks, what it measures, and what it teaches the history."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray, IntArray, sealed
+from weft.engine.coordinator import Coordinator
+from weft.engine.online_estimates import differ_much
+from weft.errors import InputError, WeftError
+from weft.executors.base import DEFAULT, find_scheme
+from weft.executors.cpu_share import INTERVAL, differs
+from weft.executors.usage import AT_MOST, CPU, MEMORY, READ, WRITTEN, plain
+from weft.history.memory import MemoryNeeds, Need
+from weft.history.predictor import SAID, Prediction, Source, predict
+from weft.history.records import (
+    FailureRecord,
+    History,
+    Origin,
+    TaskRecord,
+    TransferRecord,
+    categories_of,
+    commands_of,
+)
+from weft.model import Call, Estimates, Expectation, Platform, Workflow
+from weft.model.causes import CAUSE, USED
+from weft.model.events import Event, LinkChanged, SpeedChanged
+from weft.model.resources import declared_needs
+from weft.quantities import duration, first_few
+from weft.runs.money import price_rules, priced
+from weft.runs.options import Options
+
+if TYPE_CHECKING:
+    from weft.contracts import Machines
+    from weft.history.repository import Repository
+
+
+FLUSH = 5.0  # seconds between two additions to the history
+FORGETS = 0.1  # the weight of the newest task in the pace
+LEAST_NEW = 4  # measured tasks before estimates are looked at again
+REST = 50.0  # times what that took, before it is done again
+
+
+class Learner:
+    """Adds what was measured to the history, now and then; a run goes on without one."""
+
+    def __init__(self, repository: Repository | None, warn: Callable[[str], None]) -> None:
+        self.repository, self.warn = repository, warn
+        self.tasks: list[TaskRecord] = []
+        self.transfers: list[TransferRecord] = []
+        self.failures: list[FailureRecord] = []
+        self.flushed = time.monotonic()
+
+    def flush(self, now: bool = False) -> None:
+        """Write what there is, if it is time."""
+        if not now and time.monotonic() - self.flushed < FLUSH:
+            return
+        self.flushed = time.monotonic()
+        tasks, transfers, failures = self.tasks, self.transfers, self.failures
+        self.tasks, self.transfers, self.failures = [], [], []
+        if self.repository is None or not (tasks or transfers or failures):
+            return
+        try:
+            self.repository.add(tasks, transfers, failures)
+        except WeftError as error:
+            self.warn(f"the history is not written: {error}")
+            self.repository = None
+
+    def close(self) -> None:
+        """Write the rest."""
+        self.flush(now=True)
+        if self.repository is not None:
+            with suppress(WeftError):
+                self.repository.close()
+
+
+class Estimating:
+    """Predictions from the history of all runs, and observations for it."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        run: str,
+        origin: Origin,
+        commands: Sequence[str],
+        history: History,
+        learner: Learner,
+    ) -> None:
+        self.workflow, self.run, self.origin = workflow, run, origin
+        self.categories, self.commands = categories_of(workflow), commands
+        self.history, self.learner = history, learner
+        self.pace = 1.0  # measured seconds per expected second, of late
+        self.bytes: dict[int, float] = {}  # by item, where measured
+        self._sizes = np.full(workflow.n_tasks, math.nan)  # of inputs, as last asked for
+        self._resized: set[int] = set()  # items that are measured since
+        self._estimates: Estimates | None = None
+        self._measured: BoolArray | None = None  # the tasks that have a history
+        self.fresh = False  # whether nobody has asked what is known since that was looked up
+        self._observed = self._predicted_at = 0
+        self._needs: MemoryNeeds | None = None  # as known after so many observations
+        self._needs_at = 0
+        self._rested = 0.0
+        self._free: list[int] = []  # tasks that are up to date: they take no time
+        self._new_free = False
+        self._in_ptr = workflow.in_ptr.tolist()
+
+    @staticmethod
+    def open(
+        workflow: Workflow,
+        options: Options,
+        run: str,
+        calls: Sequence[Call] | None,
+        warn: Callable[[str], None],
+    ) -> Estimating:
+        """Look into the history; a run goes on without one."""
+        origin, commands = Origin.of(workflow, options.directory), commands_of(workflow, calls)
+        repository, history = None, History()
+        if options.use_history:
+            from weft.history.repository import Repository
+
+            repository = Repository.or_none(warn)
+            try:
+                if repository is not None:
+                    history = repository.history(categories_of(workflow), commands, origin)
+            except WeftError as error:
+                warn(f"the history cannot be read: {error}")
+        estimating = Estimating(workflow, run, origin, commands, history, Learner(repository, warn))
+        if calls is None:
+            estimating.look_at_files(options.directory)
+        return estimating
+
+    @staticmethod
+    def look_back(
+        workflow: Workflow, directory: Path, use_history: bool, warn: Callable[[str], None]
+    ) -> Estimating:
+        """The same before there is a run: nothing is written, and no history made."""
+        origin, commands = Origin.of(workflow, directory), commands_of(workflow)
+        history = History()
+        if use_history:
+            from weft.history.database import FILE, HistoryError, home
+            from weft.history.repository import Repository
+
+            try:
+                if (home() / FILE).exists():
+                    with Repository() as repository:
+                        history = repository.history(categories_of(workflow), commands, origin)
+            except HistoryError as error:
+                warn(f"going on without the performance history: {error}")
+        estimating = Estimating(workflow, "", origin, commands, history, Learner(None, warn))
+        estimating.look_at_files(directory)
+        return estimating
+
+    def predict(self, platform: Platform, machines: Machines) -> Prediction:
+        """What is expected of every task on every processor."""
+        names = [machines.machine(p) for p in range(platform.n_processors)]
+        prediction = self.expected(platform, names)
+        self._measured, self.fresh = prediction.measured(), True
+        if self._free:
+            cost = prediction.estimates.cost.copy()
+            cost[self._free] = 0.0
+            self._measured[self._free] = True
+            estimates = replace(prediction.estimates, cost=sealed(cost))
+            prediction = replace(prediction, estimates=estimates)
+        self._estimates = prediction.estimates
+        return prediction
+
+    def note_free(self, tasks: Sequence[int]) -> None:
+        """These tasks have turned out to be up to date: that is told as soon as may be."""
+        self._free += tasks
+        self._new_free |= bool(tasks)
+
+    def expected(self, platform: Platform, names: Sequence[str]) -> Prediction:
+        """The same of processors of machines with these names."""
+        sizes = None
+        if self.bytes:
+            sizes = self.sizes().copy()
+        return predict(
+            self.workflow, platform, names, self.categories, self.history, sizes, self.commands
+        )
+
+    def knows(self, tasks: IntArray) -> bool:
+        """Whether all of these tasks have a history, as far as was looked."""
+        return self._measured is not None and bool(self._measured[tasks].all())
+
+    def take_fresh(self) -> bool:
+        """Whether more is known than when this was asked last."""
+        fresh, self.fresh = self.fresh, False
+        return fresh
+
+    def revise(self, platform: Platform, machines: Machines) -> Estimates | None:
+        """Other estimates, if this run has taught enough to change them by much."""
+        new, now = self._observed - self._predicted_at, time.monotonic()
+        if now < self._rested or not (
+            self._new_free or (new >= LEAST_NEW and new >= platform.n_processors)
+        ):
+            return None
+        old, self._predicted_at = self._estimates, self._observed
+        free, self._new_free = self._new_free, False
+        estimates = self.predict(platform, machines).estimates
+        self._rested = time.monotonic() + REST * (time.monotonic() - now)
+        if old is None or free or differ_much(old, estimates):
+            return estimates
+        self._estimates = old  # what the coordinator knows
+        return None
+
+    def observe(
+        self, task: int, processor: int, detail: Mapping[str, Any], machines: Machines
+    ) -> float | None:
+        """A task has finished; the seconds that it took, if they were measured."""
+        self._note_sizes(task, detail)
+        seconds = detail.get("seconds")
+        if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+            return None
+        self._observed += 1
+        machine, size = machines.machine(processor), self._input_bytes(task)
+        used: dict[str, Any] = dict.fromkeys((MEMORY, CPU, READ, WRITTEN), math.nan)
+        used |= plain(detail.get(USED))
+        self.history.observe(
+            self.categories[task], machine, float(seconds), size,
+            used=(used[MEMORY], AT_MOST in used, used[CPU]),
+        )  # fmt: skip
+        record = TaskRecord(
+            at=time.time(),
+            run=self.run,
+            workflow=self.workflow.name,
+            category=self.categories[task],
+            machine=machine,
+            seconds=float(seconds),
+            size=size,
+            directory=self.origin.directory,
+            command=self.commands[task],
+            asked=self._asked(task),
+            **used,
+        )
+        self.learner.tasks.append(record)
+        if self._estimates is not None and processor < self._estimates.cost.shape[1]:
+            expected = float(self._estimates.cost[task, processor])
+            ratio = max(float(seconds), 1e-6) / max(expected, 1e-6)
+            self.pace = max(1e-4, (1 - FORGETS) * self.pace + FORGETS * min(ratio, 10.0))
+        return float(seconds)
+
+    def observe_failure(
+        self, task: int, processor: int, detail: Mapping[str, Any], machines: Machines
+    ) -> None:
+        """A task has failed through its own fault; the history remembers why, and what it had."""
+        used, seconds = plain(detail.get(USED)), detail.get("seconds")
+        self.learner.failures.append(
+            FailureRecord(
+                at=time.time(),
+                run=self.run,
+                workflow=self.workflow.name,
+                category=self.categories[task],
+                machine=machines.machine(processor),
+                cause=str(detail.get(CAUSE, "")),
+                seconds=math.nan if seconds is None else float(seconds),
+                size=self._input_bytes(task),
+                directory=self.origin.directory,
+                command=self.commands[task],
+                memory=math.nan if AT_MOST in used else used.get(MEMORY, math.nan),
+                cpu=used.get(CPU, math.nan),
+                asked=self._asked(task),
+            )
+        )
+
+    def _asked(self, task: int) -> float:
+        """The memory that a task asks for; NaN if it does not say, or that is not known yet."""
+        request, size = self.workflow.spec(task).request, self._input_bytes(task)
+        if request is None or request.memory is None:
+            return math.nan
+        if math.isnan(size) and not request.memory.is_fixed:
+            return math.nan
+        return request.memory.value(0.0 if math.isnan(size) else size)
+
+    def memory(self, task: int) -> Need | None:
+        """What a task is expected to need of memory, and from how many records that is known."""
+        if self._needs is None or self._needs_at != self._observed:
+            self._needs = MemoryNeeds(self.history, self.workflow.name)
+            self._needs_at = self._observed
+        size = self._input_bytes(task)
+        return self._needs.need(self.categories[task], self.commands[task], size)
+
+    def with_memory(self, prediction: Prediction, platform: Platform) -> Prediction:
+        """The same with what tasks that ask for no memory are known to need, where it may matter.
+
+        A run begins with it and keeps it: only what runs out of memory is given more.
+        """
+        has = platform.host_amounts(MEMORY)
+        if np.isinf(has).all():
+            return prediction
+        memory = np.minimum(
+            [self._learnt(task) for task in range(self.workflow.n_tasks)], has.max()
+        )
+        cores = np.bincount(platform.host, minlength=len(has))
+        most = np.concatenate([[0.0], np.cumsum(np.sort(np.nan_to_num(memory))[::-1])])
+        enough = most[np.minimum(cores, len(memory))] <= has  # whatever runs side by side
+        if np.isnan(memory).all() or (prediction.estimates.needs is None and enough.all()):
+            return prediction
+        needs = declared_needs(self.workflow, memory)
+        return replace(prediction, estimates=replace(prediction.estimates, needs=needs))
+
+    def _learnt(self, task: int) -> float:
+        """What a task is known to need; of one that asks for memory, if that was not enough."""
+        asked, known = self._asked(task), self.memory(task)
+        need = math.nan if known is None else known.memory
+        mark = self.categories[task], self.commands[task]
+        short = self.history.ran_short.get(mark, math.nan)
+        if math.isnan(short):
+            return need if math.isnan(asked) else math.nan
+        if asked > short:
+            return math.nan  # it asks for more by now
+        return need if need > short else 2 * short
+
+    def recall(self, task: int, machine: str | None, detail: Mapping[str, Any], run: str) -> None:
+        """A task of a former run has finished; its time counts only if the machine is named."""
+        self._note_sizes(task, detail)
+        seconds = detail.get("seconds")
+        if machine is not None and isinstance(seconds, int | float):
+            size = self._input_bytes(task)
+            # older than all: what the history knows of later runs counts more
+            self.history.observe(self.categories[task], machine, seconds, size, 0.0, run)
+
+    def observe_transfer(
+        self, source: int, target: int, detail: Mapping[str, Any], machines: Machines
+    ) -> None:
+        """An item has arrived at a host; it counts if it was measured."""
+        seconds, size = detail.get("seconds"), detail.get("size")
+        if not isinstance(seconds, int | float) or not isinstance(size, int | float):
+            return
+        host = machines.platform.host
+        ends = [machines.machine(int(np.argmax(host == h))) for h in (source, target)]
+        self.history.observe_transfer(ends[0], ends[1], float(size), float(seconds))
+        record = TransferRecord(time.time(), self.run, ends[0], ends[1], size, seconds)
+        self.learner.transfers.append(record)
+
+    def look_at_files(self, directory: Path) -> None:
+        """Note the sizes of files that are there before the run."""
+        wf = self.workflow
+        for item in np.flatnonzero(wf.item_producer < 0).tolist():
+            name = None if wf.item_names is None else wf.item_names[item]
+            with suppress(OSError, ValueError):
+                if name is not None:
+                    self._note_bytes(item, float((directory / name).stat().st_size))
+
+    def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
+        wf, sizes = self.workflow, detail.get("sizes")
+        if not sizes:
+            return
+        for item in wf.out_item[wf.out_ptr[task] : wf.out_ptr[task + 1]].tolist():
+            name = wf.item_names[item] if wf.item_names is not None else None
+            size = sizes.get(name, sizes.get(str(item), sizes.get(item)))
+            if isinstance(size, int | float):
+                self._note_bytes(item, float(size))
+
+    def _note_bytes(self, item: int, size: float) -> None:
+        self.bytes[item] = size
+        self._resized.add(item)
+
+    def sizes(self) -> FloatArray:
+        """The bytes that every task reads; of those whose inputs were measured since, anew."""
+        wf, readers = self.workflow, set[int]()
+        for item in self._resized:
+            readers.update(wf.use_task[wf.use_ptr[item] : wf.use_ptr[item + 1]].tolist())
+        for task in readers:
+            self._sizes[task] = self._input_bytes(task)
+        self._resized.clear()
+        return self._sizes
+
+    def _input_bytes(self, task: int) -> float:
+        """The bytes that a task reads, if all are known."""
+        first, end = self._in_ptr[task], self._in_ptr[task + 1]
+        if first == end:
+            return math.nan
+        items = self.workflow.in_item[first:end].tolist()
+        return math.fsum(self.bytes.get(item, math.nan) for item in items)
+
+
+_MOST_MENDED = 2.0
+_LEAST_BYTES = 1e6  # a transfer of less tells more of the startup than of the bandwidth
+_OFF = 1.25  # a link's speed counts as another if it is off by this factor
+
+
+def as_measured(event: SpeedChanged, coordinator: Coordinator) -> SpeedChanged | None:
+    """What is to be told of a processor's availability; None if that would be no news."""
+    state, p, detail = coordinator.state, event.processor, event.detail or {}
+    if "by" not in detail:
+        return event
+    attempt = detail.get("attempt")
+    known = coordinator.platform.n_processors
+    if p >= known or (attempt is not None and not state.attempt(attempt).is_open):
+        return None  # it was measured of an attempt that is over
+    value = event.availability
+    if "rate" in detail and value > 0:
+        value = _by_progress(coordinator, event)
+    if not differs(value, float(state.availability()[p])):
+        return None
+    return SpeedChanged(p, event.time, value, event.detail)
+
+
+def _by_progress(coordinator: Coordinator, event: SpeedChanged) -> float:
+    """The availability by which the rest of an attempt takes as long as its progress says.
+
+    With a share f done of an estimate E, and a rate of r per second, the rest takes (1 - f) / r.
+    The coordinator has reckoned with what it knew, so it takes w for done, which cannot be changed;
+    it expects the rest to take (E - w) / availability. Both are the same at r (E - w) / (1 - f),
+    which is r E, the speed of the machine measured by the estimate, where w is right. But what
+    comes next on the processor is reckoned with the same number, so it is that speed within a
+    factor of two. That a task is faster than expected cannot be said: availability ends at 1.
+    """
+    state, p, detail = coordinator.state, event.processor, event.detail or {}
+    attempt, done, rate = int(detail["attempt"]), detail["progress"], detail["rate"]
+    expected = float(coordinator.estimates.cost[state.attempt(attempt).task, p])
+    now = float(state.availability()[p])
+    if done >= 1 or expected <= 0:
+        return now
+    believed = state.worked(attempt, event.time)
+    mend = (expected - believed) / ((1 - done) * expected)
+    mend = min(_MOST_MENDED, max(1 / _MOST_MENDED, mend))
+    return float(min(1.0, max(0.0, rate * expected * mend)))
+
+
+class Links:
+    """How fast links are, by what has arrived over them."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, float] = {}  # by link, when
+
+    def note_arrival(
+        self, transfer: int, detail: Mapping[str, Any], coordinator: Coordinator, now: float
+    ) -> Event | None:
+        """What an arrival tells of a link's bandwidth, if that is news."""
+        state, platform = coordinator.state, coordinator.platform
+        sent = state.transfer(transfer)
+        source, target = sent.source, sent.target
+        link, seconds = source * platform.n_hosts + target, detail.get("seconds")
+        declared = float(detail.get("size") or 0.0) * float(platform.time_per_unit[source, target])
+        if not isinstance(seconds, int | float) or detail["size"] < _LEAST_BYTES or declared <= 0:
+            return None
+        if now < self._told.get(link, -INTERVAL) + INTERVAL:
+            return None
+        # by the data alone, if they took longer than it takes to begin
+        taken = float(seconds) - float(platform.startup[source, target])
+        taken = taken if taken > 0 else float(seconds)
+        factor, known = declared / max(taken, 1e-9), float(state.bandwidth()[source, target])
+        if known > 0 and 1 / _OFF <= factor / known <= _OFF:
+            return None
+        self._told[link] = now
+        return LinkChanged(link, now, factor, detail={"by": "transfer"})
+
+
+NAMED = 5  # categories or tasks that are named one by one
+ALIKE = "no task has a cost, so all count alike: a second at speed 1"
+
+
+def expect(
+    workflow: Workflow,
+    platform: Platform | None = None,
+    on: Any = None,
+    directory: str | PathLike[str] = ".",
+    use_history: bool = True,
+    price: Any = None,
+    warn: Callable[[str], None] = lambda text: None,
+) -> Expectation:
+    """What to plan with. On a platform declared costs hold, and the history tells of the others.
+
+    Without one: the machines of `on`, and the estimates with which `weft run` would begin there.
+    """
+    if platform is None:
+        return _here(workflow, DEFAULT if on is None else on, directory, use_history, price, warn)
+    if on is not None or price is not None:
+        raise InputError("a platform says which machines there are, and their prices: leave it "
+                         "out, or leave out `on` and `price`")  # fmt: skip
+    if not workflow.silent.any():
+        return Expectation.declared(workflow, platform)
+    if use_history:
+        estimating = Estimating.look_back(workflow, Path(directory), True, warn)
+        machines = [platform.host_names[host] for host in platform.host.tolist()]
+        prediction = estimating.with_memory(estimating.expected(platform, machines), platform)
+        if not prediction.blind:
+            return _completed(estimating, platform, prediction)
+    declared = Estimates.declared(workflow, platform)  # which refuses if others have a cost
+    return Expectation(platform, declared, ALIKE, blind=True)
+
+
+def _here(
+    workflow: Workflow,
+    on: Any,
+    directory: str | PathLike[str],
+    use_history: bool,
+    price: Any,
+    warn: Callable[[str], None],
+) -> Expectation:
+    scheme = find_scheme(on)
+    platform, machines = scheme.look(on)
+    platform = priced(platform, lambda p: machines[p], price_rules(price))
+    estimating = Estimating.look_back(workflow, Path(directory), use_history, warn)
+    prediction = estimating.with_memory(estimating.expected(platform, machines), platform)
+    return Expectation(
+        platform,
+        prediction.estimates,
+        in_words(estimating, prediction),
+        prediction.blind,
+        scheme.place(on),
+        scheme.here,
+    )
+
+
+def _completed(estimating: Estimating, platform: Platform, prediction: Prediction) -> Expectation:
+    """Declared costs where there are some, the history elsewhere; what nobody knows is typical."""
+    wf = estimating.workflow
+    cost = Estimates.declared(wf, platform, prediction.estimates.cost).cost.copy()
+    source = np.where(wf.silent[:, None], prediction.source, np.uint8(Source.DECLARED))
+    unknown = (source == Source.DEFAULT).all(axis=1)
+    cost[unknown] = np.median(cost[~unknown], axis=0)
+    rows = tuple(r if s else None for r, s in zip(prediction.rows, wf.silent, strict=True))
+    estimates = Estimates(cost, prediction.estimates.needs)
+    found = Prediction(estimates, prediction.spread, source, blind=False, rows=rows)
+    return Expectation(platform, found.estimates, in_words(estimating, found))
+
+
+def in_words(estimating: Estimating, prediction: Prediction) -> str:
+    """One line: how many tasks are known from where, from how many runs, and which are unknown."""
+    if prediction.blind:
+        return prediction.message()
+    best = [Source(source) for source in prediction.source.min(axis=1).tolist()]
+    parts = []
+    for source, count in sorted(Counter(best).items()):
+        tasks = [task for task, found in enumerate(best) if found == source]
+        rows = {row for task in tasks if (row := prediction.rows[task]) is not None}
+        text = f"{count} {SAID[source]}"
+        if source == Source.DEFAULT:
+            typical = float(np.median(prediction.estimates.cost[tasks]))
+            names = (estimating.workflow.task_names[task] for task in tasks)
+            text += f" ({first_few(dict.fromkeys(names), NAMED)}: {duration(typical)})"
+        elif source != Source.DECLARED and rows:
+            runs = estimating.history.n_runs(rows)
+            names = (row.category for row in sorted(rows))
+            listed = first_few(dict.fromkeys(names), NAMED)
+            text += f" ({listed}: {runs} run{'' if runs == 1 else 's'})"
+        parts.append(text)
+    return f"estimates of {len(best)} tasks: {', '.join(parts)}"

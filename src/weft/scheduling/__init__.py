@@ -1,0 +1,1 @@
+"""Plans: the problem as arrays, planners, slack, limits of money and time."""

@@ -1,0 +1,43 @@
+"""Projection: what a plan is expected to give from now, with what is known now."""
+
+from __future__ import annotations
+
+from weft.errors import PlanningError
+from weft.model import Schedule, Situation
+from weft.scheduling.planning import planning_of
+
+ROUNDING = 1e-9  # of the makespan: what differs by less is the same
+
+
+def ends_earlier(makespan: float, than: float) -> bool:
+    """Whether a plan is better than another, by more than rounding."""
+    return makespan < than * (1 - ROUNDING)
+
+
+def project(plan: Schedule, situation: Situation) -> Schedule | None:
+    """The plan from now on: each task where and in the order in which it stands there.
+
+    What has begun is as it is. None if the plan cannot be followed: a processor is gone, or leaves
+    before what is planned on it can be done.
+    """
+    try:
+        planning = planning_of(situation)
+    except PlanningError:  # nobody is there
+        return None
+    pins, movable = planning.number[plan.processor], planning.problem.movable
+    if bool((pins[movable] < 0).any()):
+        return None
+    order = plan.in_time[movable[plan.in_time]]
+    if planning.fitting is not None:
+        followed = planning.fitting.follow(plan, order)
+        return None if followed is None else planning.schedule(plan.planner, followed)
+    placement = planning.place(order, pinned=pins, insertion=False)
+    if bool((placement[0][movable] != pins[movable]).any()):
+        return None
+    return planning.schedule(plan.planner, placement)
+
+
+def projected_makespan(plan: Schedule, situation: Situation) -> float:
+    """When the plan is expected to end; infinite if it cannot be followed."""
+    projection = project(plan, situation)
+    return float("inf") if projection is None else projection.makespan

@@ -1,0 +1,1 @@
+"""Simulated worlds: their truth, what happens in them, and the native loop."""

@@ -1,0 +1,1 @@
+"""What results are made from, and which of them still hold: known across runs."""

@@ -1,0 +1,162 @@
+"""The key of a result: what it is made from and how; not by whom, where, when or at what cost.
+
+A part that is not there is not in the key either, so that new parts leave old keys as they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from weft.model.call import Call
+from weft.model.workflow import TaskSpec
+from weft.shell import BY_ITS_FOLDER, is_inner, matching, named_paths, text_of
+from weft.store.content import digest_of_parts
+from weft.store.digests import PYTHON
+from weft.store.programs import CallDigests
+
+VERSION = "1"  # of how keys are made
+_MOST = 3  # differences that are told one by one
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a result is made from, part by part, so that two can be compared in words."""
+
+    key: str
+    how: str  # the digest of a command and its shell, or of a function
+    inputs: Mapping[str, str] = field(default_factory=dict)  # contents by file, or by task
+    outputs: tuple[str, ...] = ()  # names of files, sorted
+    after: Mapping[str, str] = field(default_factory=dict)  # keys of tasks that only come before
+    arguments: str | None = None  # of a function, but for results of other tasks
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """As plain data: what is not there is left out. The key and the outputs stand elsewhere."""
+        parts: dict[str, Any] = {"how": self.how, "inputs": dict(self.inputs)}
+        parts |= {"after": dict(self.after)} if self.after else {}
+        return parts | ({} if self.arguments is None else {"arguments": self.arguments})
+
+
+def recipe_of_command(
+    spec: TaskSpec, inputs: Mapping[str, str], outputs: Iterable[str], after: Mapping[str, str]
+) -> Recipe:
+    """The recipe of a command, given the contents of all files that belong to it."""
+    how, made = digest_of_parts(spec.run or "", spec.shell or ""), tuple(sorted(outputs))
+    read = [part for name in sorted(inputs) for part in (name, inputs[name])]
+    parts = ("inputs", *read, "outputs", *made, *_before(after))
+    return Recipe(digest_of_parts(VERSION, "command", how, *parts), how, inputs, made, after)
+
+
+def _before(after: Mapping[str, str]) -> list[str]:
+    return ["after", *sorted(after.values())] if after else []
+
+
+def recipe_of_call(
+    call: Call,
+    digests: CallDigests,
+    contents: Mapping[int, str],
+    names: Sequence[str],
+    after: Mapping[str, str],
+) -> Recipe:
+    """The recipe of a call, given the contents and names of the tasks whose results it takes.
+
+    A ValueError says what of it cannot be compared with another program's.
+    """
+    function, arguments = digests.parts(call)
+    whole = digests.of(call, contents)
+    key = digest_of_parts(VERSION, "call", PYTHON, whole, *_before(after))
+    results = {names[task]: content for task, content in contents.items()}
+    return Recipe(key, function, results, after=after, arguments=arguments)
+
+
+def differences(old: Mapping[str, Any], made: Collection[str], new: Recipe) -> list[str]:
+    """What has changed since a result was made, in words; empty if nothing has."""
+    if new.arguments is not None:
+        found = differences_of_call(old, new.how, new.arguments)
+    else:
+        found = [] if old.get("how") == new.how else ["its command has changed"]
+    found += _changed(old.get("inputs", {}), new)
+    if sorted(made) != sorted(new.outputs) and new.arguments is None:
+        found.append("its outputs have changed")
+    before = old.get("after", {})
+    if sorted(before.values()) != sorted(new.after.values()):
+        others = sorted(name for name, key in new.after.items() if before.get(name) != key)
+        found.append(f"{_listed(others) or 'a task'}, which it comes after, has changed")
+    return found
+
+
+def differences_of_call(old: Mapping[str, Any], how: str, arguments: str) -> list[str]:
+    """What of a function or its arguments has changed, but for results of other tasks."""
+    found = []
+    if old.get("how") != how:
+        found.append("its function, or what that calls, has changed")
+    if old.get("arguments") != arguments:
+        found.append("its arguments have changed")
+    return found
+
+
+def _changed(old: Mapping[str, str], new: Recipe) -> Iterator[str]:
+    result = "the result of " if new.arguments is not None else "its input "
+    both = sorted(old.keys() & new.inputs.keys())
+    changed = [name for name in both if old[name] != new.inputs[name]]
+    if changed:
+        yield f"{result}{_listed(changed)} has changed"
+    if added := sorted(new.inputs.keys() - old.keys()):
+        yield f"it has a new input {_listed(added)}"
+    if gone := sorted(old.keys() - new.inputs.keys()):
+        yield f"it no longer reads {_listed(gone)}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
+
+
+class NamedFiles:
+    """The files that commands name without declaring them, as an attempt finds them linked."""
+
+    def __init__(self, data: str, anywhere: bool = False) -> None:
+        self._data, self._anywhere = data, anywhere
+        self._real = os.path.realpath(data)
+        self._there: dict[str, bool] = {}  # words of commands: many have the same
+
+    def forget(self) -> None:
+        """Look anew from now on."""
+        self._there.clear()
+
+    def of(self, spec: TaskSpec, declared: Collection[str]) -> list[str]:
+        """The files and folders that belong to a command, but are not declared."""
+        text, ignores = text_of(spec.run or "", spec.shell), spec.ignores
+        names = words_of(text)
+        for _, matched in matching(text, self._data, ignores):
+            names.update(matched)
+        found = [
+            name
+            for name in names
+            if name not in declared and name not in ignores and self._is_there(name)
+        ]
+        # a folder that holds declared files is not linked: only they are
+        return [n for n in found if not any(other.startswith(n + "/") for other in declared)]
+
+    def _is_there(self, name: str) -> bool:
+        known = self._there.get(name)
+        if known is None:
+            path = f"{self._data}/{name}"
+            known = self._there[name] = os.path.exists(path) and self._is_inside(path, name)
+        return known
+
+    def _is_inside(self, path: str, name: str) -> bool:
+        if self._anywhere or ("/" not in name and not os.path.islink(path)):
+            return True
+        return os.path.realpath(path).startswith(self._real + "/")
+
+
+def words_of(text: str) -> set[str]:
+    """What in a command may be a file of the data directory, said from there or by $WEFT_DIR."""
+    words = named_paths(text)
+    if "$" in text:
+        words = frozenset(BY_ITS_FOLDER.sub("", word) for word in words) - {""}
+    return {word for word in words if is_inner(word)}

@@ -1,0 +1,1 @@
+"""What weft is measured by: `weft bench`."""

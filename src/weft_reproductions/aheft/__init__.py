@@ -1,0 +1,1 @@
+"""AHEFT: Yu and Shi, section 4."""

@@ -1,0 +1,314 @@
+"""The claims of Sakellariou, Zhao, Tsiakkouri and Dikaiakos, each with a verdict; and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from weft.arrays import BoolArray, FloatArray
+from weft.model.money import ROUNDING
+from weft_reproductions.budget.cases import FAMILY_NAMES, KS
+from weft_reproductions.budget.runs import (
+    BEST,
+    CHEAPEST,
+    FAITHFUL,
+    FIRST,
+    FROM_HBMCT,
+    GAINS,
+    LOSSES,
+    MOVED,
+    PLANS,
+    RUN,
+    STRATEGIES,
+    WAYS,
+    Columns,
+    Way,
+    careful,
+)
+from weft_reproductions.budget.tables import EVERY, INDEPENDENT, SAME, Careful, Tables
+from weft_reproductions.budget.units import COMPARED, SWEEP_KS
+from weft_reproductions.reports import Figure, Verdict
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One way to run: overspending is in % of the budget.
+
+    Mean, median and worst are of the runs that ended over it, `spent` is the mean of all.
+    """
+
+    strategy: str
+    kept: str
+    runs: int
+    over: int
+    over_percent: float
+    mean: float
+    median: float
+    worst: float
+    spent: float
+    avoidable: int  # of those over: the cheapest way all along would have kept the budget
+    cost: float  # mean, in % of the budget
+    makespan: float  # mean, in % of the cheapest assignment's as planned
+    replans: float
+
+
+def run_rows(runs: Sequence[Columns]) -> Iterator[RunRow]:
+    """All ways to run."""
+    hopeless = _over(runs, CHEAPEST_WAY)
+    for way in WAYS:
+        over, beyond = _over(runs, way), _beyond(runs, way)
+        kept = way.name.partition("|")[2]
+        makespan = _column(runs, way, "makespan") / _ends(runs, "cheapest")
+        yield RunRow(
+            way.strategy, kept, len(over), int(over.sum()), 100 * float(over.mean()),
+            *_spread(beyond[over]), float(np.maximum(beyond, 0.0).mean()),
+            int(np.count_nonzero(over & ~hopeless)),
+            100 + float(beyond.mean()), 100 * float(makespan.mean()),
+            float(_column(runs, way, "replans").mean()),
+        )  # fmt: skip
+
+
+def run_verdicts(runs: Sequence[Columns], simulator: str) -> list[Verdict]:
+    """For every strategy: the budget kept at run time against the same plan without."""
+    runs = held(runs)
+    return [
+        _less_over(runs, strategy, kept, simulator)
+        for strategy in STRATEGIES
+        for kept in (FIRST, PLANS)
+    ]
+
+
+def _less_over(runs: Sequence[Columns], strategy: str, kept: str, simulator: str) -> Verdict:
+    """Fewer runs over budget, and less money over it in all."""
+    mine, other = Way(strategy, RUN), Way(strategy, kept)
+    over, over_other = _over(runs, mine), _over(runs, other)
+    money, money_other = (
+        float(np.maximum(_beyond(runs, way), 0.0).mean()) for way in (mine, other)
+    )
+    figures = (
+        f"over {int(over.sum())} against {int(over_other.sum())} of {len(over)} (the cheapest way "
+        f"all along: {int(_over(runs, CHEAPEST_WAY).sum())}); only with run-time budgeting "
+        f"{int((over & ~over_other).sum())}, only without {int((~over & over_other).sum())}; over "
+        f"by {money:.2f}% of the budget against {money_other:.2f}%, over all runs"
+    )
+    claim = f"{strategy} ends over budget less often and by less than with the budget {kept} only"
+    holds = over.sum() < over_other.sum() and money < money_other
+    return Verdict(claim, simulator, bool(holds), figures)
+
+
+CHEAPEST_WAY = Way("static", CHEAPEST)
+
+
+def held(runs: Sequence[Columns]) -> list[Columns]:
+    """The runs that were held; the others had nothing between cheapest and HEFT."""
+    return [columns for columns in runs if "budget" in columns]
+
+
+def _column(runs: Sequence[Columns], way: Way, metric: str) -> FloatArray:
+    return np.array([columns[f"{way.name}|{metric}"][0] for columns in runs])
+
+
+def _ends(runs: Sequence[Columns], name: str) -> FloatArray:
+    return np.array([columns[name][0] for columns in runs])
+
+
+def _beyond(runs: Sequence[Columns], way: Way) -> FloatArray:
+    """By how much the cost is above the budget, in % of it."""
+    return 100 * (_column(runs, way, "cost") / _ends(runs, "budget") - 1)
+
+
+def _over(runs: Sequence[Columns], way: Way) -> BoolArray:
+    over: BoolArray = _beyond(runs, way) > 100 * ROUNDING
+    return over
+
+
+def _spread(values: FloatArray) -> tuple[float, float, float]:
+    if len(values) == 0:
+        return 0.0, 0.0, 0.0
+    return float(values.mean()), float(np.median(values)), float(values.max())
+
+
+NEAR_START = 0.8  # of the way from the cheapest assignment to HEFT, at the largest budget
+NEAR_INDEPENDENT = 0.1
+LONGER = 1.05  # times as long: less is the noise of a clock
+CHEAP_END, DEAR_END = KS[0], KS[-1]
+
+MAKESPANS, TIMES, RUNS, OURS = "makespans", "times", "runs", "ours"
+SIMULATORS = {
+    MAKESPANS: "makespan",
+    TIMES: "running time, FFT",
+    RUNS: "simulated runs",
+    OURS: "beside the paper",
+}
+
+
+def verdicts(measured: Tables) -> list[Verdict]:
+    """The paper's claims in its order, then what is asked of the variants beside them."""
+    found = [loss_ahead(measured, *pair) for pair in zip(LOSSES, GAINS, strict=True)]
+    found += [near_start(measured, name) for name in (*LOSSES, *FROM_HBMCT)]
+    found += [gain_ahead(measured, loss) for loss in ("LOSS1", "LOSS2")]
+    found += [longer_when(measured, name, CHEAP_END, DEAR_END) for name in (*LOSSES, *FROM_HBMCT)]
+    found += [longer_when(measured, name, DEAR_END, CHEAP_END) for name in GAINS]
+    found += [recomputing(measured, loss) for loss in ("LOSS1", "LOSS2")]
+    found += [gain_longer(measured, *pair) for pair in zip(LOSSES, GAINS, strict=True)]
+    found += [independent(measured)]
+    rows = list(measured.careful())
+    found += [at_least_as_good(name, rows) for name in FAITHFUL]
+    found += [best(measured), within_budget(measured)]
+    return found + run_verdicts(measured.runs, RUNS)
+
+
+def loss_ahead(measured: Tables, loss: str, gain: str) -> Verdict:
+    """LOSS has a generally better makespan: over all types and budgets."""
+    part = measured.figures
+    figure = part.ahead(loss, gain)
+    cells = [part.ahead(loss, gain, (f,), (k,)) for f in EVERY for k in KS]
+    by_k = "; ".join(f"{k:g}: {part.ahead(loss, gain, EVERY, (k,)).value:+.2f}" for k in KS)
+    figures = (
+        f"{shown(figure)} over all; ahead in {sum(c.value > 0 for c in cells)} of {len(cells)} "
+        f"cells, beyond chance in {sum(c.above for c in cells)}, behind beyond chance in "
+        f"{sum(c.below for c in cells)}; by k: {by_k}"
+    )
+    return Verdict(f"{loss} is generally ahead of {gain}", MAKESPANS, figure.above, figures)
+
+
+def near_start(measured: Tables, name: str) -> Verdict:
+    """LOSS comes near HEFT or HBMCT, whose value is 1, as the budget allows."""
+    part = measured.figures
+    last = {f: part.mean(name, (f,), (DEAR_END,)).value for f in EVERY}
+    means = [part.mean(name, EVERY, (k,)).value for k in KS]
+    grows = all(after >= before - SAME for before, after in pairwise(means))
+    figures = f"at k = {DEAR_END:g}: {_by_family(last)}; by k: {_listed(means)}"
+    claim = f"{name} rises with the budget to at least {NEAR_START:g} at k = {DEAR_END:g}"
+    return Verdict(claim, MAKESPANS, grows and min(last.values()) >= NEAR_START, figures)
+
+
+def gain_ahead(measured: Tables, loss: str) -> Verdict:
+    """GAIN1 is ahead where the budget is near the cheapest."""
+    part = measured.figures
+    figure = part.ahead("GAIN1", loss, EVERY, (CHEAP_END,))
+    each = {f: part.ahead("GAIN1", loss, (f,), (CHEAP_END,)).value for f in EVERY}
+    until = [k for k in KS if part.ahead("GAIN1", loss, EVERY, (k,)).above]
+    figures = (
+        f"{shown(figure)}; {_by_family(each, '+.2f')}; beyond chance at k = "
+        f"{', '.join(f'{k:g}' for k in until) or 'none'}"
+    )
+    claim = f"GAIN1 is ahead of {loss} near the cheapest budget (k = {CHEAP_END:g})"
+    return Verdict(claim, MAKESPANS, figure.above, figures)
+
+
+def longer_when(measured: Tables, name: str, longer: float, shorter: float) -> Verdict:
+    """LOSS takes longer near the cheapest budget, GAIN near the dearest."""
+    part = measured.figures
+    ratio = part.seconds(name, longer) / part.seconds(name, shorter)
+    moved = (part.values(name, ("fft",), (k,), MOVED).mean() for k in (longer, shorter))
+    figures = (
+        f"{_milliseconds(measured, name, longer)} at k = {longer:g}, "
+        f"{_milliseconds(measured, name, shorter)} at k = {shorter:g}: x {ratio:.2f}; tasks moved: "
+        f"{' and '.join(f'{m:.0f}' for m in moved)}"
+    )
+    where = "cheapest" if longer < shorter else "dearest"
+    return Verdict(f"{name} takes longer near the {where}", TIMES, ratio >= LONGER, figures)
+
+
+def recomputing(measured: Tables, loss: str) -> Verdict:
+    """LOSS3 computes its weights again and again, and takes longer."""
+    ratio = _ratio(measured, "LOSS3", loss)
+    figures = f"LOSS3 / {loss}: x {ratio:.2f} over all budgets"
+    return Verdict(f"LOSS3 takes longer than {loss}", TIMES, ratio >= LONGER, figures)
+
+
+def gain_longer(measured: Tables, loss: str, gain: str) -> Verdict:
+    """GAIN generally takes longer than LOSS."""
+    ratio = _ratio(measured, gain, loss)
+    part = measured.figures
+    by_k = [part.seconds(gain, k) / part.seconds(loss, k) for k in KS]
+    figures = f"{gain} / {loss}: x {ratio:.2f} over all budgets; by k: {_listed(by_k)}"
+    return Verdict(f"{gain} generally takes longer than {loss}", TIMES, ratio >= LONGER, figures)
+
+
+def independent(measured: Tables) -> Verdict:
+    """Our figures are near those of an independent implementation."""
+    means = {
+        (name, k): measured.figures.mean(name, COMPARED, (k,)) for name in INDEPENDENT
+        for k in SWEEP_KS
+    }  # fmt: skip
+    wanted = [value for values in INDEPENDENT.values() for value in values]
+    differences = {
+        key: mean.value - value for (key, mean), value in zip(means.items(), wanted, strict=True)
+    }
+    far = max(differences, key=lambda key: abs(differences[key]))
+    near = sum(abs(d) <= max(NEAR_INDEPENDENT, means[key].margin) for key, d in differences.items())
+    figures = (
+        f"within {NEAR_INDEPENDENT:g}, or the interval, in {near} of {len(differences)}; root of "
+        f"the mean square {measured.off(measured.figures):.3f}; furthest {differences[far]:+.2f} "
+        f"({far[0]} at k = {far[1]:g})"
+    )
+    claim = "the faithful variants are near independent figures"
+    return Verdict(claim, OURS, near == len(differences), figures)
+
+
+def at_least_as_good(name: str, rows: Sequence[Careful]) -> Verdict:
+    """The default is at least as good as the faithful variant, on average in every cell."""
+    mine = [row for row in rows if row.variant == name]
+    behind = [row for row in mine if row.difference < -SAME]
+    worst = min(mine, key=lambda row: row.difference)
+    figures = (
+        f"better on average in {sum(r.difference > SAME for r in mine)} of {len(mine)} cells of "
+        f"type and k (beyond chance {sum(r.verdict == 'better' for r in mine)}), worse in "
+        f"{len(behind)} (beyond chance {sum(r.verdict == 'worse' for r in mine)}); worst "
+        f"{worst.difference:+.3f} ± {worst.margin:.3f} ({worst.dag}, k = {worst.k:g}); plans "
+        f"better, alike, worse: {sum(r.better for r in mine)}, {sum(r.same for r in mine)}, "
+        f"{sum(r.worse for r in mine)}"
+    )
+    claim = f"{careful(name)} is at least as good as the faithful one everywhere on average"
+    return Verdict(claim, OURS, not behind, figures)
+
+
+def best(measured: Tables) -> Verdict:
+    """best-affordable is as good as the best variant from HEFT, everywhere."""
+    part = measured.figures
+    names = [careful(name) for name in (*LOSSES, *GAINS)]
+    top = np.max([part.values(name) for name in names], axis=0)
+    ours = part.values(BEST)
+    behind = int(np.count_nonzero(ours < top - SAME))
+    figures = (
+        f"{ours.mean():.3f} on average, the best careful variant of each plan {top.mean():.3f}; "
+        f"behind it in {behind} of {ours.size} plans; by k: "
+        f"{_listed([part.mean(BEST, EVERY, (k,)).value for k in KS])}"
+    )
+    return Verdict(f"{BEST} is never behind a careful variant", OURS, behind == 0, figures)
+
+
+def within_budget(measured: Tables) -> Verdict:
+    """No plan costs more than its budget."""
+    parts = [measured.figures, *measured.sweep.values()]
+    plans, over = sum(p.plans for p in parts), sum(p.over for p in parts)
+    figures = f"{over} of {plans:,} plans"
+    return Verdict("no plan costs more than its budget", OURS, over == 0, figures)
+
+
+def _ratio(measured: Tables, one: str, other: str) -> float:
+    """How many times as long one takes, over all budgets together."""
+    mine, base = (sum(measured.figures.seconds(name, k) for k in KS) for name in (one, other))
+    return mine / base
+
+
+def _milliseconds(measured: Tables, name: str, k: float) -> str:
+    return f"{1000 * measured.figures.seconds(name, k):.2f} ms"
+
+
+def _by_family(values: dict[str, float], form: str = ".2f") -> str:
+    return ", ".join(f"{FAMILY_NAMES[family]} {value:{form}}" for family, value in values.items())
+
+
+def _listed(values: Sequence[float]) -> str:
+    return " ".join(f"{value:.2f}" for value in values)
+
+
+def shown(figure: Figure) -> str:
+    """A difference, with its interval."""
+    return f"{figure.value:+.3f} ± {figure.margin:.3f}"

@@ -1,0 +1,1 @@
+"""GTP: Hernandez and Cole, section 7."""

@@ -1,0 +1,138 @@
+"""The claims of Hernandez and Cole, each with a verdict from what was measured."""
+
+from __future__ import annotations
+
+from weft_reproductions.gtp.cases import MAIN_CCR
+from weft_reproductions.gtp.runs import DLS, GTP, GTPC, GTPCR, GTPR, HEFT
+from weft_reproductions.gtp.tables import NSL, OVERHEAD, PUBLISHED, Key, Tables
+from weft_reproductions.gtp.units import CALM, FAILURE, GRID_BOUND, GRID_BOUND_FAILURE
+from weft_reproductions.reports import Figure, Verdict
+
+ALIKE = 2.0  # percentage points
+LOW = 0.2  # what is called low variability
+FEW = 100  # what are called few tasks
+NEARLY_ALL = 0.9  # of the cells: some are behind by chance
+
+EVENTS = "events"
+SIMULATORS = {EVENTS: "event by event"}
+COMPETITORS = (HEFT, DLS, GTP)
+METRIC_NAMES = {
+    NSL: "NSL",
+    "migrated": "migrated tasks",
+    "remappings": "remappings",
+    OVERHEAD: "overhead",
+    "rewound": "rewound tasks",
+    "levels": "rewound levels",
+}
+# What GTP/r is said to need more than GTP/c/r, in % at most.
+MORE = {"levels": 3.0, "rewound": 4.0, OVERHEAD: 3.0}
+
+
+def verdicts(measured: Tables) -> list[Verdict]:
+    """All claims, in the paper's order."""
+    found = [unvaried(measured, name) for name in (DLS, GTP, GTPC)]
+    for over in COMPETITORS:
+        found += beaten(measured, CALM, GRID_BOUND, GTPC, over)
+        found.append(grows(measured, CALM, GTPC, over))
+    found += [exceptions(measured, over) for over in COMPETITORS]
+    found += [fewer(measured, metric) for metric in ("remappings", "migrated", OVERHEAD)]
+    found += beaten(measured, FAILURE, GRID_BOUND_FAILURE, GTPCR, GTPR)
+    found.append(grows(measured, FAILURE, GTPCR, GTPR))
+    return found + [rewinds_more(measured, metric) for metric in MORE]
+
+
+def unvaried(measured: Tables, strategy: str) -> Verdict:
+    """Where nothing varies, a reactive strategy is better than HEFT."""
+    gain = measured.gain(measured.main(CALM, 0.0), strategy, HEFT)
+    return _verdict(f"at 0% {strategy} is better than HEFT", gain.above, shown(gain))
+
+
+def beaten(measured: Tables, part: str, bound: float, mine: str, over: str) -> list[Verdict]:
+    """One strategy is better than another, and by as much as published."""
+    gain = measured.gain(measured.main(part, bound), mine, over)
+    value = PUBLISHED[part, bound, mine, over]
+    near = abs(gain.value - value) <= max(ALIKE, gain.margin)
+    figures = f"{shown(gain)}; published {published_words(part, value)}"
+    claim = f"at {bound:.0%} {mine} beats {over}"
+    by = f"{claim} by {value:g}%, within 2% or the interval"
+    return [_verdict(claim, gain.above, figures), _verdict(by, near, figures)]
+
+
+def grows(measured: Tables, part: str, mine: str, over: str) -> Verdict:
+    """The gain rises with the bound, by a line fitted to each graph."""
+    slope = measured.slope(part, mine, over)
+    keys = measured.keys(part, measured.main_size, MAIN_CCR)
+    listed = "; ".join(
+        f"{key.value:.0%}: {measured.gain(key, mine, over).value:.1f}%" for key in keys
+    )
+    figures = f"{slope.value:+.2f} ± {slope.margin:.2f} points per 10%; {listed}"
+    return _verdict(f"{mine}'s gain over {over} grows with variability", slope.above, figures)
+
+
+def exceptions(measured: Tables, over: str) -> Verdict:
+    """With many tasks and much variability GTP/c is the better one nearly everywhere."""
+    gains = {key: measured.gain(key, GTPC, over) for key in measured.keys(CALM)}
+    many = [gain for key, gain in gains.items() if key.size > FEW and key.value > LOW]
+    others = [gain for key, gain in gains.items() if key.size <= FEW or key.value <= LOW]
+    better, elsewhere = (sum(gain.value > 0 for gain in some) for some in (many, others))
+    worst = min(gains, key=lambda key: gains[key].value)
+    figures = (
+        f"with more than {FEW} tasks and more than {LOW:.0%} better on average in {better} of "
+        f"{len(many)} cells, beyond chance in {sum(gain.above for gain in many)}, worse beyond "
+        f"chance in {sum(gain.below for gain in many)}; else better in {elsewhere} of "
+        f"{len(others)}; worst {shown(gains[worst])} ({at(worst)})"
+    )
+    claim = f"{GTPC} loses to {over} only with few tasks or low variability"
+    return _verdict(claim, better >= NEARLY_ALL * len(many), figures)
+
+
+def fewer(measured: Tables, metric: str) -> Verdict:
+    """GTP/c has less of something than GTP, over all bounds together."""
+    keys = measured.keys(CALM, measured.main_size, MAIN_CCR)
+    gain = measured.pooled(keys, GTPC, GTP, metric)
+    mine, base = (_average(measured, keys, name, metric) for name in (GTPC, GTP))
+    figures = f"{base:.1f} with {GTP}, {mine:.1f} with {GTPC}: less by {shown(gain)}"
+    if metric == "remappings":
+        figures += "; here the period fixes them, and only a longer run has more"
+    words = "less overhead" if metric == OVERHEAD else f"fewer {METRIC_NAMES[metric]}"
+    return _verdict(f"{GTPC} has {words} than {GTP}", gain.above, figures)
+
+
+def rewinds_more(measured: Tables, metric: str) -> Verdict:
+    """GTP/r needs more of something than GTP/c/r, over all bounds together."""
+    keys = measured.keys(FAILURE, measured.main_size, MAIN_CCR)
+    more = _negative(measured.pooled(keys, GTPR, GTPCR, metric))
+    mine, base = (_average(measured, keys, name, metric) for name in (GTPR, GTPCR))
+    figures = f"{mine:.1f} with {GTPR}, {base:.1f} with {GTPCR}: more by {shown(more)}"
+    if metric == "rewound":
+        figures += f", or {(mine - base) / measured.main_size:.1%} of all tasks"
+    figures += f"; published up to {MORE[metric]:g}%"
+    words = METRIC_NAMES[metric]
+    return _verdict(f"{GTPR} has more {words} than {GTPCR}", more.above, figures)
+
+
+def _average(measured: Tables, keys: list[Key], strategy: str, metric: str) -> float:
+    return sum(measured.mean(key, strategy, metric).value for key in keys) / len(keys)
+
+
+def _negative(figure: Figure) -> Figure:
+    return figure._replace(value=-figure.value)
+
+
+def _verdict(claim: str, holds: bool, figures: str) -> Verdict:
+    return Verdict(claim, EVENTS, bool(holds), figures)
+
+
+def shown(figure: Figure) -> str:
+    """In percent, with the interval."""
+    return f"{figure.value:.1f}% ± {figure.margin:.1f}"
+
+
+def published_words(part: str, value: float) -> str:
+    """As the paper's text says it."""
+    return f"up to {value:g}%" if part == CALM else f"{value:g}%"
+
+
+def at(key: Key) -> str:
+    """Where a figure of the grid comes from."""
+    return f"{key.size} tasks, CCR {key.ccr:g}, {key.value:.0%}"

@@ -1,0 +1,359 @@
+"""What Hall, Rosenberg and Venkataramani say, each with a verdict; and what weft is to show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft_reproductions.ic.cases import COMPOSED, EVOLVING, FFT, Q2, REDUCTION, W, name_of
+from weft_reproductions.ic.plays import FIFO, GREEDY, HEURISTICS, ICO, LIFO, MEANS, Columns
+from weft_reproductions.ic.tables import (
+    FITTED,
+    HULL,
+    AreaRow,
+    FitRow,
+    OtherRow,
+    PhaseRow,
+    RunRow,
+    Tables,
+    against,
+    usual,
+    winners,
+    workflows,
+)
+from weft_reproductions.ic.volunteers import STRATEGIES
+from weft_reproductions.reports import Figure, Verdict
+
+GAME, BATCHED, VOLUNTEERS = "game", "batched", "volunteers"
+SIMULATORS = {GAME: "step by step", BATCHED: "in batches", VOLUNTEERS: "event by event"}
+
+PUBLISHED_B = 1.7  # of the FFT, for all three
+PUBLISHED_A = {FIFO: 0.023, LIFO: 0.11, GREEDY: 0.023}
+NEAR = 0.15  # about 1.7
+SAME_RATIO = 0.2
+LEAST_B = 2.0  # of the compositions' hulls
+ALIKE = 5.0  # % of ICO's area: heuristics that are closer perform almost identically
+CONSIDERABLE = 20.0  # % of ICO's area
+
+
+def verdicts(measured: Tables) -> list[Verdict]:
+    """All claims: those of the paper in its order, then what else weft is to show."""
+    return [
+        *area_verdicts(measured),
+        *batch_verdicts(measured, BATCHED),
+        *other_verdicts(measured, GAME),
+        *volunteer_verdicts(measured.runs, VOLUNTEERS),
+    ]
+
+
+def area_verdicts(measured: Tables) -> list[Verdict]:
+    """Section 5.1."""
+    found = [grows(measured, family) for family in (FFT, REDUCTION, EVOLVING)]
+    found += [fft_exponent(measured), fft_coefficients(measured)]
+    found += [fft_order(measured), reduction(measured), evolving(measured)]
+    found += [hull_exponents(measured, family) for family in COMPOSED]
+    found += [greedy_best(measured, family) for family in COMPOSED]
+    return [*found, greedy_on_w(measured), fifo_on_w(measured), cliques(measured)]
+
+
+def grows(measured: Tables, family: str) -> Verdict:
+    """The difference of the normalised areas grows with the dag, wherever there is one."""
+    fits = [fit for name in HEURISTICS if (fit := measured.fit(family, name)) is not None]
+    behind = {name for name in HEURISTICS if measured.points(family, name)[1].any()}
+    exponents = ", ".join(f"{fit.heuristic} v^{fit.b_normalised:.2f}" for fit in fits)
+    none = [name for name in HEURISTICS if name not in behind]
+    figures = f"normalised: {exponents or 'no difference'}"
+    figures += f"; no difference at all: {', '.join(none)}" if none else ""
+    holds = bool(fits) and all(fit.b_normalised > 0 for fit in fits)
+    return _verdict(f"ICO's advantage grows with the size: {name_of(family)}", holds, figures)
+
+
+def fft_exponent(measured: Tables) -> Verdict:
+    """All three lag by a v^1.7 on the FFT."""
+    fits = {name: measured.fit(FFT, name) for name in HEURISTICS}
+    holds = all(f is not None and abs(f.b - PUBLISHED_B) <= NEAR for f in fits.values())
+    listed = "; ".join(
+        f"{name} {shown_fit(fit)} (published {PUBLISHED_A[name]:g} v^{PUBLISHED_B})"
+        for name, fit in fits.items()
+        if fit is not None
+    )
+    claim = f"FFT: the areas differ by a v^b with b about {PUBLISHED_B} for all three"
+    return _verdict(claim, holds, listed or "no difference")
+
+
+def fft_coefficients(measured: Tables) -> Verdict:
+    """LIFO's lag on the FFT is as many times FIFO's as the published coefficients say."""
+    published = PUBLISHED_A[LIFO] / PUBLISHED_A[FIFO]
+    (_, fifo), (sizes, lifo) = (measured.points(FFT, name) for name in (FIFO, LIFO))
+    last = int(sizes.argmax())
+    ratio = float(lifo[last] / fifo[last]) if fifo[last] else float("inf")
+    figures = f"{ratio:.1f} on {sizes[last]:.0f} vertices; published {published:.1f}"
+    claim = f"FFT: LIFO lags {published:.1f} times as much as FIFO, within {SAME_RATIO:.0%}"
+    return _verdict(claim, abs(ratio / published - 1) <= SAME_RATIO, figures)
+
+
+def fft_order(measured: Tables) -> Verdict:
+    """On the FFT GREEDY is FIFO, and LIFO is the worst."""
+    apart, lag = measured.gap(FFT, FIFO, GREEDY), measured.gap(FFT, FIFO, LIFO)
+    holds = not (apart.above or apart.below) and lag.above
+    figures = f"FIFO ahead of GREEDY by {shown(apart)} of ICO's area, of LIFO by {shown(lag)}"
+    return _verdict("FFT: GREEDY and FIFO are the same, LIFO is the worst", holds, figures)
+
+
+def reduction(measured: Tables) -> Verdict:
+    """On reduction meshes FIFO and GREEDY come near the optimum, LIFO lags."""
+    rows = _rows(measured, REDUCTION)
+    shares = {name: _share(rows, name) for name in HEURISTICS}
+    holds = all(0 < shares[name] < shares[LIFO] / 2 for name in (FIFO, GREEDY))
+    claim = "reduction meshes: GREEDY and FIFO do well but are not IC-optimal, LIFO lags"
+    return _verdict(claim, holds, _listed(shares))
+
+
+def evolving(measured: Tables) -> Verdict:
+    """On evolving meshes FIFO and GREEDY are IC-optimal in every play, LIFO is not."""
+    rows = _rows(measured, EVOLVING)
+    off = sum(row.difference != 0 for row in rows if row.heuristic != LIFO)
+    behind = sum(row.least > 0 for row in rows if row.heuristic == LIFO)
+    plays = sum(row.plays for row in rows if row.heuristic != LIFO)
+    sizes = len(rows) // len(HEURISTICS)
+    figures = (
+        f"FIFO and GREEDY below the optimum on {off} of {2 * sizes} occasions ({plays} plays); "
+        f"LIFO behind in every play on {behind} of {sizes} meshes"
+    )
+    claim = "evolving meshes: FIFO and GREEDY are IC-optimal, LIFO lags"
+    return _verdict(claim, bool(rows) and off == 0 and behind == sizes, figures)
+
+
+def hull_exponents(measured: Tables, family: str) -> Verdict:
+    """The lower envelopes grow faster than v^2."""
+    fits = [measured.fit(family, name, HULL) for name in HEURISTICS]
+    every = [measured.fit(family, name, FITTED) for name in HEURISTICS]
+    holds = all(fit is not None and fit.b > LEAST_B for fit in fits)
+    listed = [f"{fit.heuristic} {shown_fit(fit)}" for fit in fits if fit is not None]
+    beside = [f"{fit.heuristic} v^{fit.b:.2f}" for fit in every if fit is not None]
+    figures = f"{'; '.join(listed)}; through all dags {', '.join(beside)}"
+    claim = f"compositions of {name_of(family)}: the lower hulls' exponents are above 2"
+    return _verdict(claim, holds, figures)
+
+
+def greedy_best(measured: Tables, family: str) -> Verdict:
+    """GREEDY has the largest area of the three."""
+    gaps = {other: measured.gap(family, GREEDY, other) for other in (FIFO, LIFO)}
+    figures = "; ".join(f"ahead of {n.upper()} by {shown(gap)}" for n, gap in gaps.items())
+    claim = f"compositions of {name_of(family)}: GREEDY is the best of the heuristics"
+    return _verdict(claim, all(gap.above for gap in gaps.values()), f"{figures} of ICO's area")
+
+
+def greedy_on_w(measured: Tables) -> Verdict:
+    """On W-based dags by much."""
+    gaps = [measured.gap(W, GREEDY, other) for other in (FIFO, LIFO)]
+    holds = all(gap.value - gap.margin > CONSIDERABLE for gap in gaps)
+    figures = f"ahead of FIFO by {shown(gaps[0])}, of LIFO by {shown(gaps[1])} of ICO's area"
+    claim = "compositions of W: GREEDY is ahead by a considerable margin (over 20%)"
+    return _verdict(claim, holds, figures)
+
+
+def fifo_on_w(measured: Tables) -> Verdict:
+    """FIFO is the weakest where there are W-dags."""
+    gap = measured.gap(W, LIFO, FIFO)
+    figures = f"LIFO ahead of FIFO by {shown(gap)} of ICO's area"
+    return _verdict("compositions of W: FIFO is the weakest", gap.above, figures)
+
+
+def cliques(measured: Tables) -> Verdict:
+    """On compositions of Q2 the three are almost the same."""
+    shares = {name: _share(_rows(measured, Q2), name) for name in HEURISTICS}
+    holds = max(shares.values()) - min(shares.values()) < ALIKE
+    claim = f"compositions of Q2: the heuristics are almost the same (within {ALIKE:g}%)"
+    return _verdict(claim, holds, _listed(shares))
+
+
+def shown(figure: Figure) -> str:
+    """In percent, with the interval."""
+    return f"{figure.value:.1f}% ± {figure.margin:.1f}"
+
+
+def shown_fit(fit: FitRow) -> str:
+    """The curve, with the interval of its exponent."""
+    margin = "" if math.isnan(fit.margin) else f" ± {fit.margin:.2f}"
+    return f"{fit.a:.2g} v^{fit.b:.2f}{margin}"
+
+
+def _rows(measured: Tables, family: str) -> list[AreaRow]:
+    return [row for row in measured.areas if row.family == family]
+
+
+def _share(rows: list[AreaRow], heuristic: str) -> float:
+    """How far behind ICO's area, in % of it, by dag."""
+    shares = [100 * row.difference / row.ico for row in rows if row.heuristic == heuristic]
+    return sum(shares) / len(shares) if shares else float("nan")
+
+
+def _listed(shares: dict[str, float]) -> str:
+    listed = ", ".join(f"{name.upper()} {share:.1f}%" for name, share in shares.items())
+    return f"below ICO's area by: {listed}"
+
+
+def _verdict(claim: str, holds: bool, figures: str) -> Verdict:
+    return Verdict(claim, GAME, bool(holds), figures)
+
+
+FEWER = 10.0  # % of the phases
+MOST_FEWER = 20.0
+RARE = 0.01  # of the cells
+SLIGHT = 0.02  # a ratio that is off 1 by less is no difference to speak of
+
+
+def batch_verdicts(measured: Tables, simulator: str) -> list[Verdict]:
+    """All of section 5.2."""
+    found = [
+        fewer_phases(measured.phases, family, simulator)
+        for family in COMPOSED
+        if any(row.family == family for row in measured.phases)
+    ]
+    return [*found, hump(measured.phases, simulator), rarely_worse(measured.phases, simulator)]
+
+
+def saved(row: PhaseRow) -> float:
+    """How many phases less ICO needs, in %."""
+    return 100 * (1 - 1 / row.ratio)
+
+
+def peaks(rows: list[PhaseRow], heuristic: str) -> dict[int, PhaseRow]:
+    """By dag, where the ratio of a heuristic is greatest."""
+    found: dict[int, PhaseRow] = {}
+    for row in rows:
+        if row.heuristic == heuristic and (
+            row.dag not in found or row.ratio > found[row.dag].ratio
+        ):
+            found[row.dag] = row
+    return found
+
+
+def fewer_phases(rows: list[PhaseRow], family: str, simulator: str) -> Verdict:
+    """ICO needs 10% to 20% less phases in some range of request sizes, or even less."""
+    some = [row for row in rows if row.family == family]
+    best: dict[str, float] = {}
+    parts = []
+    for name in HEURISTICS:
+        found = list(peaks(some, name).values())
+        best[name] = float(np.median([saved(row) for row in found]))
+        where = ", ".join(str(mean) for mean in sorted({row.mean for row in found}))
+        parts.append(f"{name.upper()} {best[name]:.1f}% (at {where})")
+    reached = [name for name, value in best.items() if value >= FEWER]
+    beyond = [name for name, value in best.items() if value > MOST_FEWER]
+    figures = f"at most, in the median over dags: {'; '.join(parts)}"
+    figures += f"; more than {MOST_FEWER:g}% against {', '.join(beyond)}" if beyond else ""
+    claim = (
+        f"compositions of {name_of(family)}: {FEWER:g}% to {MOST_FEWER:g}% fewer phases (or more) "
+        "than the heuristics over a range of request sizes"
+    )
+    return Verdict(claim, simulator, len(reached) == len(HEURISTICS), figures)
+
+
+def hump(rows: list[PhaseRow], simulator: str) -> Verdict:
+    """The order matters only between very small and very large requests."""
+    ends = [row.ratio for row in rows if row.mean in (MEANS[0], MEANS[-1])]
+    inner = [row.ratio for row in rows if row.mean not in (MEANS[0], MEANS[-1])]
+    by_mean = {mean: np.mean([r.ratio for r in rows if r.mean == mean]) for mean in MEANS}
+    top = max(by_mean, key=lambda mean: by_mean[mean])
+    figures = (
+        f"mean ratio {by_mean[MEANS[0]]:.3f} at {MEANS[0]}, {by_mean[top]:.3f} at {top}, "
+        f"{by_mean[MEANS[-1]]:.3f} at {MEANS[-1]}; greatest at the ends {max(ends):.2f}, between "
+        f"{max(inner):.2f}"
+    )
+    outer = max(by_mean[MEANS[0]], by_mean[MEANS[-1]])
+    holds = top not in (MEANS[0], MEANS[-1]) and by_mean[top] - 1 > 2 * (outer - 1)
+    claim = "schedulers differ between the extremes of the request sizes, hardly at them"
+    return Verdict(claim, simulator, bool(holds), figures)
+
+
+def rarely_worse(rows: list[PhaseRow], simulator: str) -> Verdict:
+    """ICO needs more phases than a heuristic in rare cases only."""
+    below = [row for row in rows if row.ratio + row.margin < 1]
+    clearly = [row for row in below if row.ratio < 1 - SLIGHT]
+    worst = min(rows, key=lambda row: row.ratio)
+    figures = (
+        f"beyond chance in {len(below)} of {len(rows)} cells, by more than {SLIGHT:.0%} in "
+        f"{len(clearly)}; least ratio {worst.ratio:.3f} ({worst.heuristic.upper()}, "
+        f"{name_of(worst.family)} of {worst.vertices} vertices, mean {worst.mean}); "
+        "published: one instance"
+    )
+    claim = f"ICO is never behind but for rare cases (at most {RARE:.0%} of the cells)"
+    return Verdict(claim, simulator, len(below) <= RARE * len(rows), figures)
+
+
+def other_verdicts(measured: Tables, simulator: str) -> list[Verdict]:
+    """All of them."""
+    found = [every_size(family, sizes, simulator) for family, sizes in measured.every.items()]
+    if measured.others:
+        found += [on_average(measured.others, simulator, what) for what in ("area", "phases")]
+    return found
+
+
+def every_size(family: str, sizes: Columns, simulator: str) -> Verdict:
+    """ICO succeeds on each size, and no play of a heuristic has a larger area."""
+    failed = sum(not proved for proved in sizes["optimal"])
+    behind = sum(ahead < 0 for ahead in sizes["ahead"])
+    figures = (
+        f"{len(sizes['n'])} sizes up to {max(sizes['n']):,.0f} vertices: ICO failed on {failed}, "
+        f"a play had a larger area on {behind}"
+    )
+    claim = f"{name_of(family)}: ICO succeeds, and no play of a heuristic has a larger area"
+    return Verdict(claim, simulator, failed == behind == 0, figures)
+
+
+def on_average(rows: list[OtherRow], simulator: str, what: str) -> Verdict:
+    """The order is not behind FIFO on average on dags that were not made for it."""
+    at = ("area", "phases").index(what)
+    sign = 1 if what == "area" else -1
+    behind = [r for r in rows if sign * (r.schedulers[ICO][at] - r.schedulers[FIFO][at]) < 0]
+    count = len(rows)
+    ratios = {
+        name: sum(r.schedulers[name][at] / r.schedulers[ICO][at] for r in rows) / count
+        for name in HEURISTICS
+    }
+    listed = ", ".join(f"{name.upper()} {ratio:.3f}" for name, ratio in ratios.items())
+    figures = f"of ICO's {what}, mean over {count} kinds: {listed}; behind FIFO on {len(behind)}"
+    figures += f": {', '.join(row.dag for row in behind)}" if behind else ""
+    words = "area is never below" if what == "area" else "phases are never above"
+    claim = f"workflows and random dags: `ico`'s {words} FIFO's on average"
+    holds = ratios[FIFO] <= 1 if what == "area" else ratios[FIFO] >= 1
+    return Verdict(claim, simulator, holds, figures)
+
+
+def volunteer_verdicts(runs: Sequence[RunRow], simulator: str) -> list[Verdict]:
+    """`ico` against each of the others on the usual platform, over all workflows."""
+    known = [name for name in STRATEGIES if name != ICO]
+    if not any(run.strategy == ICO for run in runs):
+        return []
+    return [ahead(runs, name, simulator) for name in known if _ran(runs, name)]
+
+
+def _ran(runs: Sequence[RunRow], name: str) -> bool:
+    return any(run.strategy == name for run in usual(runs))
+
+
+def ahead(runs: Sequence[RunRow], name: str, simulator: str) -> Verdict:
+    """Whether a strategy takes longer than `ico`, world by world."""
+    figure = against(usual(runs), name)
+    by_workflow = "; ".join(
+        f"{workflow} {against(usual(runs, workflow), name).value:+.0f}%"
+        for workflow in workflows(runs)
+    )
+    figures = f"{longer(figure)} over {figure.graphs} worlds ({by_workflow})"
+    claim = f"among volunteers `ico` ends before `{name}`"
+    return Verdict(claim, simulator, figure.above, figures)
+
+
+def longer(figure: Figure) -> str:
+    """By how much longer, in %, with the interval where there is one."""
+    margin = "" if figure.margin != figure.margin else f" ± {figure.margin:.1f}"
+    return f"{figure.value:+.1f}%{margin}"
+
+
+def first_of(runs: Sequence[RunRow]) -> str:
+    """The winners, in words."""
+    return ", ".join(winners(runs)) or "nobody"

@@ -1,0 +1,53 @@
+"""Plays of the IC Pebble Game: areas and numbers of phases, of ICO's order and of heuristics.
+
+Hall, Rosenberg, Venkataramani, sections 4.2 and 4.3.
+"""
+
+from __future__ import annotations
+
+from weft.ic import heuristic_order, heuristic_phases, order_phases, play, request_sizes
+from weft_reproductions.ic.cases import Case, Instance, instance_of
+
+ICO = "ico"
+FIFO, LIFO, GREEDY = HEURISTICS = ("fifo", "lifo", "greedy")
+MEANS = tuple(2**k for k in range(1, 15))  # of the request sizes
+_PLAYS, _BATCHES = 1, 2  # streams of random numbers
+
+Columns = dict[str, list[float]]
+
+
+def areas(case: Case, instance: Instance, plays: int) -> Columns:
+    """The area of the order, and those of so many plays of each heuristic."""
+    dag, rng = instance.dag, case.rng(_PLAYS)
+    mine = float(play(dag, instance.order).area)
+    found: Columns = {"n": [float(dag.n)], "optimal": [float(instance.optimal)], ICO: [mine]}
+    for name in HEURISTICS:
+        orders = (heuristic_order(dag, name, rng) for _ in range(plays))
+        found[name] = [float(play(dag, order).area) for order in orders]
+    return found
+
+
+def phases(case: Case, instance: Instance, plays: int, means: tuple[int, ...] = MEANS) -> Columns:
+    """How many polls each scheduler needs, play by play; all have the same clients in a play."""
+    dag, rng = instance.dag, case.rng(_BATCHES)
+    found: Columns = {"n": [float(dag.n)], "optimal": [float(instance.optimal)]}
+    for mean in means:
+        for _ in range(plays):
+            requests = request_sizes(rng, mean, dag.n)
+            polls = {ICO: order_phases(dag, instance.order, requests)}
+            polls |= {name: heuristic_phases(dag, name, rng, requests) for name in HEURISTICS}
+            for name, count in polls.items():
+                found.setdefault(f"{name}|{mean}", []).append(float(count))
+    return found
+
+
+def every_size(cases: tuple[Case, ...], plays: int) -> Columns:
+    """Of each dag, whether ICO succeeds, and by how much its area is at least ahead."""
+    found: Columns = {"n": [], "optimal": [], "ahead": []}
+    for case in cases:
+        one = areas(case, instance_of(case), plays)
+        best = max(max(one[name]) for name in HEURISTICS)
+        found["n"] += one["n"]
+        found["optimal"] += one["optimal"]
+        found["ahead"].append(one[ICO][0] - best)
+    return found

@@ -1,0 +1,241 @@
+"""The units of the IC experiments: one dag with all its plays, or one world of volunteers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from weft.version import __version__
+from weft_reproductions.ic import plays, volunteers
+from weft_reproductions.ic.cases import (
+    COMPOSED,
+    EVOLVING,
+    FFT,
+    GROWING,
+    RANDOM,
+    REDUCTION,
+    SHRINKING,
+    WORKFLOW,
+    Case,
+    digest,
+    instance_of,
+    workflow_files,
+)
+from weft_reproductions.ic.plays import Columns
+from weft_reproductions.ic.volunteers import (
+    ESTIMATING,
+    GENERATED,
+    STATIC,
+    UNKNOWN,
+    Volunteers,
+    real_names,
+)
+
+# Figures 4 to 7; 8 and 9; every size; other dags; volunteers
+AREA, PHASES, EVERY, OTHERS, VOLUNTEERS = "area", "phases", "every size", "others", "volunteers"
+
+FFT_ROWS = tuple(range(2, 10))  # 3 to 10 levels
+MESH_LEVELS = range(10, 101)  # of Figure 4
+FEWEST, MOST = 200, 6000  # vertices of a random composition
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the figures depend on: how many dags for each part, how many plays, which files."""
+
+    full: bool
+    seed: int = 0
+    plays: int = 50
+    mesh_step: int = 10  # levels between two meshes of Figure 4
+    tree_sizes: int = 10
+    compositions: int = 40  # of each kind
+    phase_sizes: tuple[int, ...] = (300, 3000)
+    phase_dags: int = 1  # of each size and kind
+    most: int = 10_000  # vertices, where every size is tried
+    tree_step: int = 200  # of the trees' sizes there
+    random_sizes: tuple[int, ...] = (100, 1000)
+    random_dags: int = 4  # of each size and kind
+    volunteer_size: int = 12_000  # tasks
+    worlds: int = 6  # of volunteers, per workflow
+    static_worlds: int = 2  # those of them in which `static` runs, too; half as many in sweeps
+    sweep_worlds: int = 2
+    processors: int = volunteers.PROCESSORS
+    workflows: str = ""  # a folder of workflows
+
+    def described(self) -> dict[str, Any]:
+        """As the head of a checkpoint says it."""
+        files = digest(self.workflows) if self.workflows else ""
+        strategies = list(volunteers.available())
+        return {**asdict(self), "workflows": files, "strategies": strategies, "weft": __version__}
+
+
+SAMPLE = Settings(full=False)
+FULL = Settings(
+    full=True,
+    mesh_step=1,
+    tree_sizes=40,
+    compositions=200,
+    phase_sizes=(300, 1000, 3000, 10_000),
+    phase_dags=3,
+    tree_step=1,
+    random_sizes=(100, 300, 1000, 3000),
+    random_dags=10,
+    worlds=20,
+    static_worlds=10,
+    sweep_worlds=10,
+)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some dags of one part, mostly one; or one world of volunteers and the strategies in it."""
+
+    number: int
+    part: str
+    cases: tuple[Case, ...] = ()
+    volunteers: Volunteers | None = None
+    strategies: tuple[str, ...] = ()
+    sweep: str = ""
+
+    @property
+    def case(self) -> Case:
+        """The only dag."""
+        [case] = self.cases
+        return case
+
+
+Found = tuple[str, tuple[Case, ...], Volunteers | None, tuple[str, ...], str]
+
+
+@lru_cache(maxsize=4)
+def units(settings: Settings) -> tuple[Unit, ...]:
+    """All units, by number."""
+    cases = [(part, some) for part, some in _games(settings)]
+    found: list[Found] = [(part, some, None, (), "") for part, some in cases]
+    found += [
+        (VOLUNTEERS, (), case, strategies, sweep) for case, strategies, sweep in _worlds(settings)
+    ]
+    return tuple(Unit(number, *unit) for number, unit in enumerate(found))
+
+
+def _games(settings: Settings) -> Iterator[tuple[str, tuple[Case, ...]]]:
+    """All that is played with pebbles."""
+    for case in (*_familiar(settings), *_compositions(settings)):
+        yield AREA, (case,)
+    for case in _batched(settings):
+        yield PHASES, (case,)
+    for some in _every_size(settings):
+        yield EVERY, some
+    for case in _others(settings):
+        yield OTHERS, (case,)
+
+
+def _familiar(settings: Settings) -> Iterator[Case]:
+    """The sizes of section 5.1.1; trees as large as the meshes."""
+    for rows in FFT_ROWS:
+        yield Case(FFT, rows, 0, settings.seed)
+    for levels in MESH_LEVELS[:: settings.mesh_step]:
+        for family in (EVOLVING, REDUCTION):
+            yield Case(family, levels, 0, settings.seed)
+    for n in np.linspace(100, 5000, settings.tree_sizes).round().astype(int).tolist():
+        for family in (GROWING, SHRINKING):
+            yield Case(family, n, 0, settings.seed)
+
+
+def _compositions(settings: Settings) -> Iterator[Case]:
+    """Random target sizes, a few hundred to several thousand (section 4.1)."""
+    for kind, family in enumerate(COMPOSED):
+        rng = np.random.default_rng([settings.seed, kind])
+        sizes = rng.integers(FEWEST, MOST, settings.compositions, endpoint=True)
+        for number, size in enumerate(sizes.tolist()):
+            yield Case(family, size, number, settings.seed)
+
+
+def _batched(settings: Settings) -> Iterator[Case]:
+    """Dags of some sizes of every class (Figures 8 and 9)."""
+    for size in settings.phase_sizes:
+        # the FFT and the meshes that come nearest
+        rows = min(range(1, 12), key=lambda r: abs(((r + 1) << r) - size))
+        levels = round((2 * size) ** 0.5)
+        yield Case(FFT, rows, 0, settings.seed)
+        yield Case(EVOLVING, levels, 0, settings.seed)
+        yield Case(REDUCTION, levels, 0, settings.seed)
+        for family in COMPOSED:
+            for number in range(settings.phase_dags):
+                yield Case(family, size, number, settings.seed)
+
+
+def _every_size(settings: Settings) -> Iterator[tuple[Case, ...]]:
+    """FFT, meshes and trees up to a size, some to a unit."""
+    most, seed = settings.most, settings.seed
+    sizes: dict[str, range] = {
+        FFT: range(max(r for r in range(20) if (r + 1) << r <= most) + 1),
+        **dict.fromkeys((EVOLVING, REDUCTION), range(1, int((2 * most + 0.25) ** 0.5 + 0.5))),
+        **dict.fromkeys((GROWING, SHRINKING), range(1, most + 1, settings.tree_step)),
+    }
+    for family, some in sizes.items():
+        for first in range(0, len(some), 10):
+            yield tuple(Case(family, size, 0, seed) for size in some[first : first + 10])
+
+
+def _others(settings: Settings) -> Iterator[Case]:
+    """Dags that nobody made to fit the theory: workflows from files, and random ones."""
+    if settings.workflows:
+        for number in range(len(workflow_files(settings.workflows))):
+            yield Case(WORKFLOW, 0, number, settings.seed)
+    for family in RANDOM:
+        for size in settings.random_sizes:
+            for number in range(settings.random_dags):
+                yield Case(family, size, number, settings.seed)
+
+
+def _worlds(settings: Settings) -> Iterator[tuple[Volunteers, tuple[str, ...], str]]:
+    """All workflows among volunteers; then one thing after the other is varied."""
+    real = real_names(settings.workflows) if settings.workflows else []
+    for name in (*GENERATED, *real):
+        size = settings.volunteer_size if name in GENERATED else 0
+        usual = Volunteers(name, size, 0, settings.seed, settings.processors)
+        for world in range(settings.worlds):
+            yield replace(usual, world=world), _strategies(world < settings.static_worlds), ""
+        for world in range(settings.sweep_worlds):
+            for case, sweep in _sweeps(replace(usual, world=world)):
+                planned = settings.full or sweep in ("error", "seen")
+                known = _strategies(planned and world < settings.static_worlds // 2)
+                some = tuple(n for n in known if n in ESTIMATING) if sweep == "error" else known
+                yield case, some, sweep
+
+
+def _sweeps(usual: Volunteers) -> Iterator[tuple[Volunteers, str]]:
+    """Better estimates or none, speeds that are seen, more or less churn, fewer volunteers."""
+    for error in (1.0, UNKNOWN):
+        yield replace(usual, error=error), "error"
+    yield replace(usual, seen=True), "seen"
+    for churn in (0.0, 0.5):
+        yield replace(usual, churn=churn), "churn"
+    for share in (100, 300):
+        yield replace(usual, processors=max(1, usual.processors * share // 1000)), "processors"
+
+
+def _strategies(all_of_them: bool) -> tuple[str, ...]:
+    """Those that weft has; `static` takes as long as ten others, so it is not always with them."""
+    known = volunteers.available()
+    return known if all_of_them else tuple(name for name in known if name != STATIC)
+
+
+def measured(settings: Settings, unit: Unit) -> Columns:
+    """All plays, or all runs, of a unit."""
+    if unit.volunteers is not None:
+        return volunteers.measured(unit.volunteers, settings.workflows, unit.strategies)
+    if unit.part == EVERY:
+        return plays.every_size(unit.cases, settings.plays)
+    instance = instance_of(unit.case, settings.workflows)
+    if unit.part == AREA:
+        return plays.areas(unit.case, instance, settings.plays)
+    batched = plays.phases(unit.case, instance, settings.plays)
+    if unit.part == PHASES:
+        return batched
+    return {**batched, **plays.areas(unit.case, instance, settings.plays)}

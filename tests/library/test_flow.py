@@ -1,0 +1,296 @@
+"""A flow: what the calls say is what the workflow depends on."""
+
+import functools
+import operator
+import pickle
+import types
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.errors import InputError
+from weft.flow import Flow, Task
+from weft.model import Call, Ref, TaskSpec
+from weft.model.amounts import Amount
+from weft.model.call import filled, replaced
+from weft.model.resources import Request
+
+
+def load(path: str) -> str:
+    return f"<{path}>"
+
+
+def tidy(text: str, *more: Any, strict: bool = False) -> str:
+    return f"{text}{more}{strict}"
+
+
+def limited(path: str, timeout: float = 10) -> tuple[str, float]:
+    return path, timeout
+
+
+def evaluate(flow: Flow) -> Callable[[Task], Any]:
+    """Make the calls in order, here; the answer looks up a task's result."""
+    results: dict[int, Any] = {}
+    workflow, calls = flow.build()
+    for i in workflow.order.tolist():
+        call = calls[i]
+        results[i] = call.function(*filled(call.args, results), **filled(call.kwargs, results))
+    return lambda task: results[flow.index(task)]
+
+
+def test_the_example_of_the_issue() -> None:
+    flow = Flow("etl")
+    raw = flow.task(load, "x.csv")
+    clean = flow.task(tidy, raw, cost=20, category="tidy")
+    workflow, calls = flow.build()
+    assert workflow.name == "etl"
+    assert workflow.task_names == ("load", "tidy")
+    assert np.array_equal(workflow.base_cost, [np.nan, 20], equal_nan=True)
+    assert [workflow.spec(i).category for i in range(2)] == [f"{__name__}.load", "tidy"]
+    assert calls == (Call(load, ("x.csv",)), Call(tidy, (Ref(0),)))
+    assert evaluate(flow)(clean) == "<x.csv>()False"
+
+
+def test_every_task_has_one_item_its_result() -> None:
+    flow = Flow("w")
+    a = flow.task(load, "a", size=7)
+    b = flow.task(tidy, a, a)
+    flow.task(tidy, a, b, strict=b)
+    workflow, _ = flow.build()
+    assert workflow.item_producer.tolist() == [0, 1, 2]
+    assert workflow.item_size.tolist() == [7, 0, 0]
+    assert workflow.item_names is None
+    assert workflow.use_ptr.tolist() == [0, 2, 3, 3]
+    assert workflow.use_task.tolist() == [1, 2, 2]
+
+
+def test_tasks_are_found_in_nested_arguments() -> None:
+    flow = Flow("w")
+    a, b = flow.task(load, "a"), flow.task(load, "b")
+    value = [a, (1, {"k": {b, 2}, "l": frozenset([a])}), []]
+    nested = flow.task(tidy, value, strict=(b,))
+    _, calls = flow.build()
+    refs = [Ref(0), (1, {"k": {Ref(1), 2}, "l": frozenset([Ref(0)])}), []]
+    assert calls[2] == Call(tidy, (refs,), {"strict": (Ref(1),)})
+    results = {"a": "<a>", "b": "<b>"}
+    told = ["<a>", (1, {"k": {"<b>", 2}, "l": frozenset(["<a>"])}), []]
+    assert evaluate(flow)(nested) == tidy(told, strict=("<b>",))  # type: ignore[arg-type]
+    assert replaced(value, Task, lambda task: results["ab"[task.index]]) == told
+
+
+def test_an_argument_without_tasks_is_handed_on_as_it_is() -> None:
+    flow = Flow("w")
+    data = [1, {"a": (2, 3)}]
+    flow.task(tidy, data, data[1])
+    _, calls = flow.build()
+    assert calls[0].args[0] is data
+    assert calls[0].args[1] is data[1]
+
+
+def test_names_are_numbered_when_taken() -> None:
+    flow = Flow("w")
+    flow.task(load, "a", name="tidy-2")
+    tasks = [flow.task(tidy, "a") for _ in range(3)]
+    named = [flow.task(load, "a", name="x") for _ in range(2)]
+    other = flow.task(functools.partial(lambda x: x, 3))
+    assert [t.name for t in tasks] == ["tidy", "tidy-3", "tidy-4"]
+    assert [t.name for t in named] == ["x", "x-2"]
+    assert other.name == "lambda"
+    assert flow.task(operator.itemgetter(1), [1, 2]).name == "itemgetter"
+    assert len(set(flow.build()[0].task_names)) == len(flow) == 8
+
+
+def test_the_category_is_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = Flow("w")
+    flow.task(functools.partial(load, "a"))
+    flow.task(operator.methodcaller("upper"), "a")
+    flow.task("a".upper)
+    flow.task(len, "a")
+    script = types.FunctionType(load.__code__, {"__name__": "__main__"}, "load")
+    script.__qualname__, script.__module__ = "load", "__main__"
+    monkeypatch.setattr("__main__.__file__", "/some/where/etl.py", raising=False)
+    flow.task(script, "a")
+    workflow, _ = flow.build()
+    assert [workflow.spec(i).category for i in range(5)] == [
+        f"{__name__}.load",
+        "operator.methodcaller",
+        "builtins.str.upper",
+        "builtins.len",
+        "etl.load",
+    ]
+
+
+def test_order_without_data() -> None:
+    flow = Flow("w")
+    a, b, c = flow.task(load, "a"), flow.task(load, "b"), flow.task(load, "c")
+    d = flow.task(load, "d", after=a)
+    flow.task(load, "e", after=[a, d, d])
+    flow.edge(a, c)
+    flow.edge(a, c)
+    workflow, calls = flow.build()
+    assert workflow.use_ptr.tolist() == [0, 3, 3, 3, 4, 4]
+    assert workflow.use_task.tolist() == [2, 3, 4, 4]
+    assert all(call.args == (name,) for call, name in zip(calls, "abcde", strict=True))
+    for pair in ((c, a), (b, b)):
+        with pytest.raises(InputError, match="from an earlier task to a later one"):
+            flow.edge(*pair)
+
+
+def test_options_go_to_the_task() -> None:
+    flow = Flow("w")
+    flow.task(load, "a", retries=2, timeout=30, cost=np.float64(0.5), category="x")
+    flow.call(limited, ("a",), {"timeout": 3}, timeout=40)
+    workflow, calls = flow.build()
+    assert workflow.spec(0) == TaskSpec("x", None, 2, 30.0)
+    assert workflow.base_cost[0] == 0.5
+    assert (workflow.spec(1).timeout, calls[1].kwargs) == (40.0, {"timeout": 3})
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"cost": -1}, "task 'load': cost: expected a number from 0"),
+        ({"cost": float("nan")}, "expected a number from 0"),
+        ({"cost": "3"}, "expected a number, not '3'"),
+        ({"size": float("inf")}, "expected a number from 0"),
+        ({"retries": 1.5}, "task 'load': retries: expected a whole number, not 1.5"),
+        ({"retries": True}, "expected a number, not True"),
+        ({"retries": -1}, "expected a number from 0"),
+        ({"timeout": 0}, "task 'load': timeout: the seconds must be more than 0"),
+        ({"name": 3}, "are strings, not 3"),
+        ({"category": 3}, "are strings, not 3"),
+        ({"after": [3]}, "expected a task of the flow 'w', not 3"),
+        ({"retri": 2}, "unexpected keyword argument 'retri'; options of a task are name, cost"),
+        ({"retry": 2}, "task 'load': retry: expected causes and how often each"),
+        ({"retry": {"lots": 2}}, "task 'load': retry: unknown cause 'lots' (did you mean 'lost'?)"),
+        ({"wait": "soon"}, "task 'load': wait: expected seconds, or a time such as 10s"),
+    ],
+)
+def test_a_wrong_option_is_an_error(options: dict[str, Any], problem: str) -> None:
+    flow = Flow("w")
+    with pytest.raises(InputError) as caught:
+        flow.task(load, "a", **options)
+    assert problem in str(caught.value)
+    assert len(flow) == 0  # a refused task leaves nothing behind
+
+
+def test_a_wrong_call_is_found_at_once() -> None:
+    flow = Flow("w")
+    with pytest.raises(InputError, match="load cannot be called like this: missing a required"):
+        flow.task(load)
+    with pytest.raises(InputError, match=r"a task needs a function, not '<a>'.*flow.task"):
+        flow.task(load("a"))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"option of flow.task and also a parameter of limited"):
+        flow.task(limited, "a", timeout=3)
+    with pytest.raises(InputError, match=r"'path'; flow.call\(limited, args, kwargs, ...\)"):
+        flow.task(limited, timeout=3)
+    assert flow.task(limited, "a", 3, timeout=3).name == "limited"  # both are given: no doubt
+
+
+def test_a_task_where_its_result_cannot_be_put_is_refused() -> None:
+    pair = namedtuple("pair", "x y")
+    flow = Flow("w")
+    a = flow.task(load, "a")
+    for value, where in (
+        (pair(1, [a]), "a pair"),
+        (OrderedDict(x=a), "a OrderedDict"),
+        ({a: 1}, "a key of a dict"),
+        ([{(1, a): 1}], "a key of a dict"),
+    ):
+        with pytest.raises(InputError, match=f"task 'tidy': the task 'load' is inside {where}"):
+            flow.task(tidy, value)
+    with pytest.raises(InputError, match=r"inside a functools\.partial"):
+        flow.task(functools.partial(tidy, a))  # type: ignore[arg-type]
+    assert flow.task(tidy, pair(1, 2)).name == "tidy"
+
+
+def test_tasks_of_another_flow_are_refused() -> None:
+    flow, other = Flow("w"), Flow("other")
+    foreign, own = other.task(load, "a"), flow.task(load, "a")
+    for wrong in (
+        lambda: flow.task(tidy, [foreign]),
+        lambda: flow.task(load, "b", after=foreign),
+        lambda: flow.edge(foreign, own),
+        lambda: flow.index(foreign),
+    ):
+        with pytest.raises(InputError, match="'load' belongs to another flow, 'other'"):
+            wrong()
+    assert foreign != own
+    assert flow.index(own) == 0
+
+
+def test_a_task_is_a_value() -> None:
+    flow = Flow("w")
+    task = flow.task(load, "a")
+    assert repr(task) == "Task(index=0, name='load')"
+    assert repr(flow) == "Flow('w', 1 task)"
+    assert {task: 1}[flow.tasks[0]] == 1
+    with pytest.raises(AttributeError):
+        task.index = 3  # type: ignore[misc]
+
+
+def test_an_empty_flow_cannot_be_built() -> None:
+    with pytest.raises(InputError, match="the flow 'w' has no tasks"):
+        Flow("w").build()
+
+
+def test_the_calls_hold_no_flow() -> None:
+    flow = Flow("w")
+    flow.task(tidy, flow.task(load, "a"))
+    _, calls = flow.build()
+    assert b"Flow" not in pickle.dumps(calls)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 30), max_size=4), min_size=1, max_size=30))
+def test_any_flow_comes_to_what_plain_calls_come_to(wanted: list[list[int]]) -> None:
+    """Task i sums the results of some earlier ones, and itself."""
+    flow, tasks, values = Flow("w"), list[Task](), list[int]()
+    for i, sources in enumerate(wanted):
+        earlier = [s % i for s in sources] if i else []
+        tasks.append(flow.task(sum, [i, *(tasks[s] for s in earlier)]))
+        values.append(sum([i, *(values[s] for s in earlier)]))
+    result = evaluate(flow)
+    assert [result(task) for task in tasks] == values
+    workflow, _ = flow.build()
+    assert workflow.item_producer.tolist() == list(range(len(wanted)))
+
+
+def test_a_task_asks_for_cores_memory_and_more() -> None:
+    flow = Flow()
+    flow.task(max, 1, 2, cores=4, memory="8GB", gpus=1, pools={"x": 1}, resources={"ssd": "1GB"})
+    flow.call(max, [1, 2], cores=[1, 2], parallel={1: 4, 2: 3}, on=["big*"], not_on="old")
+    flow.task(max, 1, 2, cores=1)
+    first, second, third = (flow.build()[0].spec(t).request for t in range(3))
+    assert first == Request(
+        cores=(4,),
+        memory=Amount("8GB"),
+        gpus=1,
+        resources=(("ssd", Amount("1GB")),),
+        pools=(("x", 1.0),),
+    )
+    assert second == Request(cores=(1, 2), seconds=(4.0, 3.0), on=("big*",), not_on=("old",))
+    assert third is None
+    assert flow.build()[0].base_cost[1] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"cores": 0}, "task 'max'.cores: a task takes 1 to"),
+        ({"memory": "8 XB"}, "task 'max'.memory: .* unknown unit"),
+        ({"memory": -1}, "negative"),
+        ({"cores": (1, 2)}, "must say its parallel share"),
+        ({"gpus": 1.5}, "whole number"),
+    ],
+)
+def test_wrong_needs_are_told_at_once(options: dict[str, Any], problem: str) -> None:
+    flow = Flow()
+    with pytest.raises(InputError, match=problem):
+        flow.task(max, 1, 2, **options)
+    assert len(flow) == 0

@@ -1,0 +1,155 @@
+"""The library's front door: its names, what it takes, and what it does not import."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.errors import InputError
+from weft.model import Platform, Schedule, Workflow
+
+WORKFLOW: dict[str, Any] = {
+    "name": "w",
+    "tasks": {"a": {"cost": 3}, "b": {"cost": {"p1": 2, "p2": 1}}, "c": {"cost": 1}},
+    "edges": [["a", "b", 1], ["a", "c", 2]],
+}
+PLATFORM: dict[str, Any] = {"processors": {"p1": {"price": 1}, "p2": {"speed": 2, "price": 4}}}
+HEAVY = ("numpy", "matplotlib", "yaml", "rich", "typer")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "wf.json").write_text(json.dumps(WORKFLOW))
+    (tmp_path / "pf.json").write_text(json.dumps(PLATFORM))
+    return tmp_path / "wf.json", tmp_path / "pf.json"
+
+
+def imported_by(code: str, *arguments: str | Path) -> set[str]:
+    """The modules that are there after the code has run in a fresh process."""
+    program = f"""
+import atexit, sys
+atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
+{code}
+"""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_every_public_name() -> None:
+    wanted = {"load", "load_platform", "plan", "check_schedule", "Workflow", "Platform", "Schedule"}
+    assert wanted <= set(weft.__all__)
+    assert len(set(weft.__all__)) == len(weft.__all__)
+    for name in weft.__all__:
+        assert getattr(weft, name).__name__ == name
+        assert (getattr(weft, name).__doc__ or "").strip()
+    assert set(weft.__all__) <= set(dir(weft))
+    namespace: dict[str, object] = {}
+    exec("from weft import *", namespace)
+    assert set(weft.__all__) <= set(namespace)
+
+
+def test_no_module_takes_the_place_of_a_public_name() -> None:
+    """A module that is imported becomes an attribute of weft, whatever stood there."""
+    modules = {module.name for module in pkgutil.iter_modules(weft.__path__)}
+    assert not modules & set(weft.__all__)
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="'weft' has no attribute 'plna'"):
+        _ = weft.plna
+    with pytest.raises(ImportError):
+        exec("from weft import plna")
+
+
+def test_errors_have_one_base() -> None:
+    for error in (weft.InputError, weft.PlanningError, weft.InvalidScheduleError):
+        assert issubclass(error, weft.WeftError)
+
+
+def test_the_docstring_is_true() -> None:
+    tried = doctest.testmod(weft)
+    assert tried.attempted >= 4
+    assert tried.failed == 0
+
+
+def test_importing_weft_imports_nothing_heavy() -> None:
+    modules = imported_by("import weft")
+    assert "weft" in modules
+    assert not modules & set(HEAVY)
+
+
+def test_importing_the_commands_imports_no_numpy() -> None:
+    modules = imported_by("from weft.cli.main import app")
+    assert "weft.cli.plan" in modules
+    assert not modules & {"numpy", "matplotlib", "weft_reproductions", "weft_benchmarks"}
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_small_plan_imports_what_it_needs(files: tuple[Path, Path], options: list[str]) -> None:
+    code = "from weft.cli import main; main()"
+    modules = imported_by(code, "plan", files[0], "-p", files[1], *options)
+    assert {"numpy", "weft.scheduling.planners.heft"} <= modules
+    assert not modules & {"matplotlib", "rich", "numpy.ma", "sqlite3", "weft.model.events"}
+
+
+def test_load_takes_a_dict_and_a_path(files: tuple[Path, Path]) -> None:
+    wf_path, pf_path = files
+    workflows = [weft.load(WORKFLOW), weft.load(wf_path), weft.load(str(wf_path))]
+    platforms = [weft.load_platform(s) for s in (PLATFORM, pf_path, str(pf_path))]
+    assert all(isinstance(w, Workflow) for w in workflows)
+    assert all(isinstance(p, Platform) for p in platforms)
+    plans = [planned(w, p).to_dict() for w, p in zip(workflows, platforms, strict=True)]
+    assert plans[0] == plans[1] == plans[2]
+
+
+def planned(workflow: Workflow, platform: Platform, planner: str = "heft") -> Schedule:
+    schedule = weft.plan(workflow, platform, planner=planner)
+    weft.check_schedule(schedule)
+    return schedule
+
+
+def test_a_dict_is_left_as_it_was() -> None:
+    before = json.dumps([WORKFLOW, PLATFORM])
+    planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM))
+    assert json.dumps([WORKFLOW, PLATFORM]) == before
+
+
+def test_errors_say_where(files: tuple[Path, Path]) -> None:
+    bad = {**WORKFLOW, "edges": [["a", "x", 1]]}
+    with pytest.raises(InputError) as caught:
+        weft.load(bad)
+    assert (caught.value.source, caught.value.place) == ("", "edges[0]")
+    files[0].write_text(json.dumps(bad))
+    with pytest.raises(InputError) as caught:
+        weft.load(files[0])
+    assert (caught.value.source, caught.value.place) == (str(files[0]), "edges[0]")
+
+
+def test_the_default_planner_is_heft() -> None:
+    workflow, platform = weft.load(WORKFLOW), weft.load_platform(PLATFORM)
+    default = weft.plan(workflow, platform)
+    weft.check_schedule(default)
+    assert default.to_dict() == planned(workflow, platform, "heft").to_dict()
+    with pytest.raises(InputError, match="unknown planner 'hetf'"):
+        weft.plan(workflow, platform, planner="hetf")
+
+
+@pytest.mark.parametrize("planner", ["heft", "dls", "heft[insertion=false]"])
+def test_the_library_gives_what_the_command_prints(files: tuple[Path, Path], planner: str) -> None:
+    code = "from weft.cli import main; main()"
+    words = ["plan", str(files[0]), "-p", str(files[1]), "--json", "--planner", planner]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    ours = planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM), planner).to_dict()
+    assert json.loads(done.stdout) == ours
+    assert done.stdout == json.dumps(ours, indent=1) + "\n"

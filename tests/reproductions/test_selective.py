@@ -1,0 +1,312 @@
+"""The selective rescheduling experiment at tiny sizes: tables, verdicts, files, determinism."""
+
+from __future__ import annotations
+
+import csv
+import io
+import multiprocessing
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reproductions.called import run_command
+from weft import registry
+from weft.errors import InputError
+from weft.model import Estimates, Platform, Processor, Situation, Workflow
+from weft_reproductions.experiment import Checkpoint, Circumstances
+from weft_reproductions.reports import Verdict, to_csv
+from weft_reproductions.selective import report as selective_report
+from weft_reproductions.selective import runs as selective
+from weft_reproductions.selective.claims import (
+    always_grows_faster,
+    as_published,
+    cheap,
+    error_widens_gap,
+    few_replans,
+    near_always,
+    not_better,
+    short_of_ideal,
+    slack_replans_less,
+    verdicts,
+)
+from weft_reproductions.selective.experiment import EXPERIMENT
+from weft_reproductions.selective.runs import (
+    EVENTS,
+    FIGURE4_TASKS,
+    PLANNERS,
+    QOIS,
+    RESCHEDULING,
+    SEQUENTIAL,
+    STRATEGIES,
+    Instance,
+    Job,
+    simulate_in_order,
+)
+from weft_reproductions.selective.tables import PUBLISHED, Tables, tables
+from weft_reproductions.selective.units import Settings
+
+TINY = Settings(table1=2, figure3=2, figure4=1, readings=1, seed=7)
+TIMES = ("milliseconds", "time_of_always")
+FULL_SIZE = selective._instance
+
+
+@pytest.fixture(scope="module")
+def small_dags() -> Iterator[None]:
+    """The same experiment on DAGs of no more than 12 tasks."""
+
+    def small(rng: np.random.Generator, tasks: int, machines: int, alpha: float) -> Instance:
+        return FULL_SIZE(rng, min(tasks, 12), machines, alpha)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selective, "_instance", small)
+        yield
+
+
+def measure(processes: int) -> Tables:
+    done = Checkpoint(Path())
+    EXPERIMENT.complete(TINY, done, processes)
+    return tables(TINY, done.done)
+
+
+@pytest.fixture(scope="module")
+def measured(small_dags: None) -> Tables:
+    return measure(processes=1)
+
+
+def test_tables_have_a_row_for_everything_compared(measured: Tables) -> None:
+    assert [(r.planner, r.strategy) for r in measured.table1] == [
+        (p, s) for p in PLANNERS for s in RESCHEDULING
+    ]
+    assert [(r.planner, r.qoi, r.strategy) for r in measured.figure3] == [
+        (p, q, s) for p in PLANNERS for q in QOIS for s in STRATEGIES
+    ]
+    assert [(r.planner, r.tasks, r.strategy) for r in measured.figure4] == [
+        (p, n, s) for p in PLANNERS for n in FIGURE4_TASKS for s in RESCHEDULING
+    ]
+    # slack and spare in four shapes, informed, in order; static and always without error, twice
+    assert len(measured.readings) == len(PLANNERS) * (2 * 6 + 2 * 2)
+    assert {r.dags for r in measured.table1} == {TINY.table1}
+    assert {r.dags for r in measured.figure3} == {TINY.figure3}
+
+
+def test_always_makes_a_plan_before_every_start_but_the_first(measured: Tables) -> None:
+    always = [r for r in measured.table1 if r.strategy == "always"]
+    assert all(r.replans == r.sequential_replans == 11 for r in always)
+    assert all(r.time_of_always == 1 for r in always)
+
+
+def test_same_seed_same_figures_whatever_the_number_of_processes(measured: Tables) -> None:
+    other = measure(processes=2)
+    for name in ("table1", "figure3", "figure4", "readings"):
+        ours, theirs = getattr(measured, name), getattr(other, name)
+        assert to_csv(ours, without=TIMES) == to_csv(theirs, without=TIMES)
+
+
+def test_csv_can_be_read_back(measured: Tables) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(measured.table1))))
+    assert rows[1]["planner"] == "fcp"
+    assert float(rows[1]["published_replans"]) == PUBLISHED["fcp", "slack"][1]
+
+
+def test_both_simulators_agree_where_nothing_is_replanned(measured: Tables) -> None:
+    rows = [r for r in measured.figure3 if r.strategy in ("static", "ideal")]
+    assert [r.makespan for r in rows] == pytest.approx([r.sequential_makespan for r in rows])
+    assert all(r.replans == r.sequential_replans == 0 for r in rows)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_without_error_the_loop_follows_the_plan(planner: str) -> None:
+    instance = selective.table_instance(Job("table1", 3, planner, 0, tasks=20))
+    wf, pf = instance.workflow, instance.platform
+    plan = registry.planner(planner).plan(Situation.at_start(wf, pf))
+    for strategy in ("static", "slack", "spare"):
+        makespan, replans = simulate_in_order(
+            wf, pf, strategy, planner, instance.durations(qoi=0.0)
+        )
+        assert makespan == pytest.approx(plan.makespan)
+        assert replans == 0
+
+
+def test_the_loop_by_hand() -> None:
+    """A chain on one machine has no slack: every delay asks for a plan, and earliness for none."""
+    chain = Workflow.from_edges(
+        "chain", ["a", "b", "c"], np.array([0, 1]), np.array([1, 2]), np.array([5.0, 5.0]),
+        base_cost=np.array([10.0, 10.0, 10.0]),
+    )  # fmt: skip
+    one = Platform.build([Processor("p")])
+    late = np.array([[12.0], [11.0], [9.0]])
+    early = np.array([[8.0], [9.0], [9.0]])
+    for strategy in ("slack", "spare"):
+        # b is late; the new plan starts c at 22, but b takes until 23
+        assert simulate_in_order(chain, one, strategy, "heft", late) == (32.0, 2)
+        assert simulate_in_order(chain, one, strategy, "heft", early) == (26.0, 0)
+    assert simulate_in_order(chain, one, "static", "heft", late) == (32.0, 0)
+    assert simulate_in_order(chain, one, "always", "heft", early) == (26.0, 2)
+
+
+def test_instances_are_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selective, "_instance", FULL_SIZE)
+    for number in range(20):
+        for instance in (
+            selective.figure3_instance(Job("figure3", number, "heft", 0)),
+            selective.table_instance(Job("table1", number, "heft", 0)),
+        ):
+            wf, pf = instance.workflow, instance.platform
+            cost = Estimates.declared(wf, pf).cost
+            assert 50 <= wf.n_tasks <= 100
+            assert 3 <= pf.n_processors <= 8
+            assert 50 <= cost.min() < 60
+            assert 90 < cost.max() <= 100
+            producers, consumers = wf.dependencies()[1:]
+            assert len(set(range(wf.n_tasks)) - set(consumers.tolist())) == 1
+            assert len(set(range(wf.n_tasks)) - set(producers.tolist())) == 1
+            factor = instance.durations(0.5) / cost
+            assert np.ptp(factor, axis=1).max() < 1e-12  # one factor per task
+            assert 0.5 <= factor.min() < 0.7
+            smaller = instance.durations(0.1) / cost
+            assert (factor - 1) / 5 == pytest.approx(smaller - 1)
+
+
+def test_an_interrupt_ends_the_workers(small_dags: None) -> None:
+    def interrupt(share: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        EXPERIMENT.complete(TINY, Checkpoint(Path()), 2, interrupt)
+    assert multiprocessing.active_children() == []
+
+
+# verdicts on tables made up for the purpose
+
+
+def with_ratio(measured: Tables, strategy: str, ratio: float) -> Tables:
+    """All of Figure 3 as good as always, but this strategy."""
+    rows = [
+        replace(
+            r,
+            of_always=ratio if r.strategy == strategy and r.planner == "dls" else 1.0,
+            sequential_of_always=1.0,
+        )
+        for r in measured.figure3
+    ]
+    return replace(measured, figure3=rows)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "near", "not_shorter"), [(1.02, True, True), (1.04, False, True), (0.9, True, False)]
+)
+def test_near_always(measured: Tables, ratio: float, near: bool, not_shorter: bool) -> None:
+    rows = with_ratio(measured, "slack", ratio).figure3
+    assert near_always(rows, EVENTS, "slack").holds is near
+    assert not_better(rows, EVENTS, "slack").holds is not_shorter
+    for simulator, strategy in ((EVENTS, "spare"), (SEQUENTIAL, "slack")):
+        assert near_always(rows, simulator, strategy).holds
+        assert not_better(rows, simulator, strategy).holds
+    assert ("DLS" in near_always(rows, EVENTS, "slack").figures.partition(";")[2]) is not near
+
+
+def test_published_counts_and_times_hold(measured: Tables) -> None:
+    rows = [
+        replace(
+            r, replans=r.published_replans, sequential_replans=r.published_replans,
+            time_of_always=r.published_time_of_always,
+        )
+        for r in measured.table1
+    ]  # fmt: skip
+    for strategy in ("slack", "spare"):
+        assert few_replans(rows, EVENTS, strategy).holds
+        assert as_published(rows, EVENTS, strategy).holds
+        assert cheap(rows, strategy).holds
+    assert slack_replans_less(rows, SEQUENTIAL).holds
+    more = [replace(r, replans=r.replans * 2, time_of_always=0.3) for r in rows]
+    assert not few_replans(more, EVENTS, "slack").holds
+    assert not as_published(more, EVENTS, "slack").holds
+    assert as_published(more, SEQUENTIAL, "slack").holds
+    assert few_replans(more, SEQUENTIAL, "slack").holds
+    assert not cheap(more, "slack").holds
+    swapped = [replace(r, replans=9.0 if r.strategy == "slack" else r.replans) for r in rows]
+    assert not slack_replans_less(swapped, EVENTS).holds
+
+
+def test_gap_and_ideal(measured: Tables) -> None:
+    def made_up(strategy: str, qoi: float) -> float:
+        return {"ideal": 100.0, "static": 110 + 100 * qoi}.get(strategy, 105.0)
+
+    rows = [replace(r, makespan=made_up(r.strategy, r.qoi)) for r in measured.figure3]
+    assert error_widens_gap(rows).holds
+    assert short_of_ideal(rows, EVENTS).holds
+    flat = [replace(r, makespan=120.0) if r.strategy == "static" else r for r in rows]
+    assert not error_widens_gap(flat).holds
+    better = [replace(r, makespan=99.0) if r.strategy == "slack" else r for r in rows]
+    assert not short_of_ideal(better, EVENTS).holds
+
+
+def test_growth(measured: Tables) -> None:
+    rows = [
+        replace(r, milliseconds=r.tasks * (5.0 if r.strategy == "always" else 1.0))
+        for r in measured.figure4
+    ]
+    assert always_grows_faster(rows).holds
+    assert not always_grows_faster([replace(r, milliseconds=1.0) for r in rows]).holds
+
+
+def test_every_claim_has_a_verdict_in_words(measured: Tables) -> None:
+    found = verdicts(measured)
+    assert len(found) == 2 * 10 + 4
+    assert {v.word for v in found} <= {"holds", "differs"}
+    assert all(any(c.isdigit() for c in v.figures) for v in found)
+    assert Verdict("", EVENTS, False, "").word == "differs"
+
+
+# the command
+
+
+def test_command_writes_tables_plots_and_report(
+    small_dags: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(EXPERIMENT, "sample", Settings(1, 1, 1, 1))
+    out = tmp_path / "deep" / "results"
+    code, output = run_command("selective", "--out", str(out), "--jobs", "1")
+    assert code == 0
+    assert "slack makes fewer new plans than spare" in output
+    assert {path.name for path in out.iterdir()} == {
+        "table1.csv", "figure3.csv", "figure4.csv", "readings.csv", "report.md",
+        "figure3.png", "figure3-paper-loop.png", "figure4.png",
+    }  # fmt: skip
+    for path in out.glob("*.png"):
+        content = path.read_bytes()
+        assert content.startswith(b"\x89PNG")
+        assert len(content) < 150_000
+    report = (out / "report.md").read_text()
+    assert "| FCP | slack | 6.82 |" in report
+    assert " nan" not in report
+
+
+def test_command_refuses_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="paper"):
+        run_command("selectiv")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot make this folder"):
+        run_command("selective", "--out", str(tmp_path / "file" / "results"))
+    assert run_command("selective", "--jobs", "0")[0] == 2
+
+
+def test_command_interrupted(
+    small_dags: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(settings: Settings, number: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EXPERIMENT, "perform", interrupted)
+    code, output = run_command("selective", "--out", str(tmp_path), "--jobs", "1")
+    assert (code, "nothing was written" in output) == (130, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_report_when_a_new_plan_is_harmless(measured: Tables) -> None:
+    same = replace(measured, readings=[replace(r, makespan=1.0) for r in measured.readings])
+    how = Circumstances("weft", TINY, "1 processes", 1.0, 1.0, 1)
+    assert "| HEFT | +0.0 | +0.0 |" in selective_report.report(same, how)

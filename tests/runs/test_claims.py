@@ -1,0 +1,130 @@
+"""Of the runs under way only one makes a file, whatever it is called and where its run is."""
+
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from weft.errors import InputError
+from weft.runs.home import RunHome
+from weft.runs.lock import RunLock, claim
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as made:
+        yield made
+
+
+def begun(stack: ExitStack, data: Path, *outputs: str) -> RunHome:
+    """A run under way that makes these files."""
+    home = RunHome.create(data, "etl")
+    stack.enter_context(RunLock(home))
+    claim(home, outputs)
+    return home
+
+
+def test_the_second_is_refused_and_told_who_is_first(tmp_path: Path, stack: ExitStack) -> None:
+    first = begun(stack, tmp_path, "a.txt", "b.txt", "sub/c.txt")
+    begun(stack, tmp_path, "d.txt", "sub/d.txt")
+    begun(stack, tmp_path)
+    with pytest.raises(InputError) as caught:
+        begun(stack, tmp_path, "e.txt", "b.txt", "sub/c.txt")
+    message = str(caught.value)
+    assert f"run {first.id} (process {os.getpid()} on host" in message
+    assert "is making 'b.txt' and 1 more of these outputs now" in message
+    begun(stack, tmp_path, "e.txt")  # what was refused has claimed nothing
+
+
+def test_a_claim_ends_with_the_lock(tmp_path: Path, stack: ExitStack) -> None:
+    with ExitStack() as first:
+        begun(first, tmp_path, "a.txt")
+        with pytest.raises(InputError, match=r"'a\.txt' now"):
+            begun(stack, tmp_path, "a.txt")
+    second = begun(stack, tmp_path, "a.txt")
+    claim(second, ["a.txt"])  # its own claim does not stand in its way
+    assert list(json.loads((tmp_path / ".weft" / "claims.json").read_text())) == [second.id]
+
+
+@pytest.mark.parametrize("first_inside", [True, False])
+def test_one_directory_inside_the_other(
+    tmp_path: Path, stack: ExitStack, first_inside: bool
+) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    runs = [(tmp_path, "a/b/x.txt"), (inner, "x.txt")]
+    (one, its), (other, others) = reversed(runs) if first_inside else runs
+    begun(stack, one, its)
+    with pytest.raises(InputError, match="is making"):
+        begun(stack, other, others)
+    begun(stack, other, "y.txt")
+
+
+def test_links_lead_to_the_same_file(tmp_path: Path, stack: ExitStack) -> None:
+    data, alias = tmp_path / "data", tmp_path / "alias"
+    (data / "sub").mkdir(parents=True)
+    alias.symlink_to(data)
+    (data / "same").symlink_to("sub")
+    begun(stack, data, "sub/x.txt", str(tmp_path / "out.txt"))
+    for directory, name in (
+        (alias, "sub/x.txt"),
+        (data, "same/x.txt"),
+        (data, str(alias / "same" / "x.txt")),
+        (data, str(tmp_path / "out.txt")),
+    ):
+        with pytest.raises(InputError, match="is making"):
+            begun(stack, directory, name)
+
+
+def test_a_link_is_replaced_not_followed(tmp_path: Path, stack: ExitStack) -> None:
+    """Publishing renames onto the name, so where a link there led is nobody's business."""
+    (tmp_path / "link.txt").symlink_to("a.txt")
+    begun(stack, tmp_path, "a.txt")
+    begun(stack, tmp_path, "link.txt")
+
+
+def test_claims_that_cannot_be_read(tmp_path: Path, stack: ExitStack) -> None:
+    begun(stack, tmp_path, "a.txt")
+    for content in ("", "[]", '{"x": 1}', "\0"):
+        (tmp_path / ".weft" / "claims.json").write_text(content)
+        with pytest.raises(InputError, match="which files are being made"):
+            begun(stack, tmp_path, "b.txt")
+
+
+def _race(data: Path, barrier: "multiprocessing.synchronize.Barrier", k: int) -> bool:
+    home = RunHome.create(data, "etl")
+    with RunLock(home):
+        barrier.wait(60)
+        try:
+            claim(home, [f"own-{k}.txt", "same.txt"])
+        except InputError:
+            return False
+        finally:
+            barrier.wait(60)
+        return True
+
+
+def _races(data: Path, barrier: "multiprocessing.synchronize.Barrier", k: int, won: str) -> None:
+    results = [_race(data, barrier, k) for _ in range(20)]
+    Path(won).write_text(json.dumps(results))
+
+
+def test_of_those_that_begin_at_once_one_is_first(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier, data = context.Barrier(3), tmp_path / "data"
+    data.mkdir()
+    told = [str(tmp_path / f"{k}.json") for k in range(3)]
+    racers = [
+        context.Process(target=_races, args=(data, barrier, k, won)) for k, won in enumerate(told)
+    ]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join(60)
+        assert racer.exitcode == 0
+    rounds = zip(*(json.loads(Path(won).read_text()) for won in told), strict=True)
+    assert [sum(one) for one in rounds] == [1] * 20

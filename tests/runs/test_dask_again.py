@@ -1,0 +1,165 @@
+"""A second run on Dask: what was kept, or came home, is not made again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.checks.runs import check_run
+from weft.errors import WeftError
+from weft.model.events import REUSED
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with (
+        distributed.LocalCluster(processes=False, protocol="tcp", host="127.0.0.1", **options) as c,
+        distributed.Client(c) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("RAN", str(tmp_path / "ran"))
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path / "data")
+    (tmp_path / "ran").write_text("")
+    return tmp_path / "ran"
+
+
+def take(ran: Path) -> list[str]:
+    found = sorted(ran.read_text().split())
+    ran.write_text("")
+    return found
+
+
+def note(name: str) -> None:
+    with open(os.environ["RAN"], "a") as file:
+        file.write(name + "\n")
+
+
+def half(x: int) -> list[int]:
+    note("a")
+    return [x // 2] * 400
+
+
+def plus(name: str, *values: Any) -> Any:
+    note(name)
+    return sum(value if isinstance(value, int) else value[0] for value in values)
+
+
+def sums(first: int = 4, last: int = 1) -> weft.Flow:
+    flow = weft.Flow("sums")
+    a = flow.task(half, first, name="a")
+    b = flow.task(plus, "b", a, name="b")
+    flow.task(plus, "c", a, b, last, name="c")
+    return flow
+
+
+def run(flow: weft.Flow, client: Any, **options: Any) -> Any:
+    outcome = weft.run(flow, client, **options)
+    assert outcome.ok, outcome.failures
+    check_run(outcome.run)
+    return outcome
+
+
+def test_what_is_not_kept_is_made_again_only_if_it_is_needed(client: Any, ran: Path) -> None:
+    flow = sums()
+    assert run(flow, client).result(flow.tasks[2]) == 5
+    assert take(ran) == ["a", "b", "c"]
+    outcome = run(flow, client)
+    assert outcome.result(flow.tasks[2]) == 5
+    assert (take(ran), outcome.id) == ([], "")
+    with pytest.raises(WeftError, match="not there any more"):
+        outcome.result(flow.tasks[0])
+    flow = sums(last=2)
+    assert run(flow, client).result(flow.tasks[2]) == 6
+    assert take(ran) == ["a", "b", "c"]  # c takes a and b, which nobody has kept
+    run(sums(), "local:1")
+    assert take(ran) == []  # of either
+
+
+def test_what_is_kept(client: Any, ran: Path) -> None:
+    run(sums(), client, keep_results=True)
+    take(ran)
+    flow = sums(last=2)
+    assert run(flow, client).result(flow.tasks[2]) == 6
+    assert take(ran) == ["c"]
+    flow = sums(5, last=3)  # a gives the same again, so b is taken from where it is kept
+    outcome = run(flow, client)
+    assert take(ran) == ["a", "c"]
+    assert outcome.result(flow.tasks[2]) == 7
+    reused = [e for e in outcome.run.events or () if e.detail and REUSED in e.detail]
+    assert len(reused) == 1
+    assert run(flow, client, force=["b"]).ok
+    assert take(ran) == ["a", "b"]  # what a gave was not kept; c is as it was
+
+
+def commands() -> dict[str, Any]:
+    def task(run: str, inputs: list[str], output: str) -> dict[str, Any]:
+        return {"run": f"{run}; echo $WEFT_TASK >> $RAN", "inputs": inputs, "outputs": [output]}
+
+    return {
+        "cut": task("head -n 1 x.txt > x.cut", ["x.txt"], "x.cut"),
+        "count": task("wc -l < x.cut > x.n", ["x.cut"], "x.n"),
+        "both": task("cat x.cut x.n > x.both", ["x.cut", "x.n"], "x.both"),
+        "last": task("cat x.n > x.last", ["x.n"], "x.last"),
+    }
+
+
+def test_commands_whose_files_travel(client: Any, ran: Path) -> None:
+    def again(on: Any, **options: Any) -> list[str]:
+        outcome = weft.run({"tasks": commands()}, on, **options)
+        assert outcome.ok, outcome.failures
+        assert not outcome.warnings
+        return take(ran)
+
+    everything = ["both", "count", "cut", "last"]
+    Path("x.txt").write_text("1\n2\n")
+    assert again(client) == everything
+    assert sorted(p for p in os.listdir() if p != ".weft") == ["x.both", "x.last", "x.txt"]
+    assert again(client) == []
+    assert again("local:1") == []
+    Path("x.txt").write_text("1\n3\n")
+    assert again(client) == ["count", "cut"]  # the same line; nobody has what it was counted from
+    Path("x.txt").write_text("4\n3\n")
+    assert again("local:1") == ["both", "count", "cut"]  # it counts one line again
+    assert again(client) == []
+    Path("x.txt").write_text("5\n3\n")  # now there are files of an earlier run, which are renewed
+    assert again(client) == ["both", "count", "cut"]
+    assert Path("x.cut").read_text() == "5\n"
+    assert again(client) == []
+    assert again("local:1") == []
+    Path("x.last").unlink()
+    assert again(client) == ["last"]
+    assert again(client, force=["cut"]) == ["cut"]
+    Path("x.both").write_text("6\n")
+    with pytest.raises(WeftError, match="somebody has changed"):
+        again(client)
+    assert again(client, trust="mtime") == everything  # of what was made elsewhere nothing is known
+
+
+def test_an_input_that_changes_after_it_has_travelled(client: Any, ran: Path) -> None:
+    def task(name: str, *more: str) -> dict[str, Any]:
+        command = f"cat x.txt > {name}; echo 2 > {Path.cwd()}/x.txt"
+        return {"run": command, "inputs": ["x.txt", *more], "outputs": [name]}
+
+    tasks = {"a": task("a"), "b": task("b", "a")}
+    Path("x.txt").write_text("1\n")
+    outcome = weft.run({"tasks": tasks}, client)
+    assert outcome.ok
+    assert Path("b").read_text() == "1\n"  # as it had travelled
+    (warning,) = outcome.warnings
+    assert warning == "b: x.txt, which it takes, was changed while it ran: it will be run again"
+    assert weft.run({"tasks": tasks}, client).run.n_done
+    assert Path("b").read_text() == "2\n"

@@ -1,0 +1,218 @@
+"""Real runs on Dask through the library: results, resumes, and moving from one place to another."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.checks.runs import check_run
+from weft.errors import InputError
+from weft.model.events import Event, TaskFinished
+from weft.runs import Outcome, Session
+from weft.runs.session import Silent
+
+pytest.importorskip("distributed")
+
+from executors.cluster import Cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    cluster.have(2)
+    yield cluster
+    cluster.close()
+
+
+class StopAfter(Silent):
+    """Stops the run once so many tasks have finished."""
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks = tasks
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        done = [e for e in session.driver.events or () if isinstance(e, TaskFinished)]
+        if len(done) >= self.tasks and not session.stopping:
+            session.stop()
+
+
+def sums() -> tuple[weft.Flow, Any]:
+    """Twelve tasks; what they come to is 36."""
+    flow = weft.Flow("sums")
+    numbers = [flow.task(operator.add, k, 1, cost=0.01) for k in range(8)]
+    pairs = [flow.task(sum, numbers[k : k + 4], cost=0.01) for k in (0, 4)]
+    return flow, flow.task(sum, pairs, cost=0.01)
+
+
+def dask(cluster: Cluster) -> str:
+    return cluster.address.replace("tcp://", "dask://")
+
+
+def test_values_that_others_use(cluster: Cluster, data: Path) -> None:
+    dask = pytest.importorskip("dask")
+    one = dask.delayed(operator.add)(1, 2)
+    two = dask.delayed(operator.mul)(one, 5)
+    assert weft.compute(two, one, client=cluster.client, dir=data) == (15, 3)
+
+
+def test_results_between_are_kept_if_asked_for(cluster: Cluster, data: Path) -> None:
+    flow, total = sums()
+    plain = weft.run(flow, dask(cluster), dir=data)
+    assert plain.result(total) == 36
+    with pytest.raises(weft.WeftError, match="was not kept"):
+        plain.result(flow.tasks[0])
+    kept = weft.run(flow, dask(cluster), dir=data, keep_results=True)
+    assert [kept.result(task) for task in flow.tasks] == [*range(1, 9), 10, 26, 36]
+    check_run(kept.run)
+
+
+@pytest.mark.parametrize("strategy", ["slack", "fifo", "always"])
+def test_stopped_and_gone_on_with(cluster: Cluster, data: Path, strategy: str) -> None:
+    flow, total = sums()
+    stopped = weft.run(flow, dask(cluster), strategy, dir=data, listener=StopAfter(5))
+    assert stopped.status == "stopped"
+    again = weft.run(flow, dir=data, resume=stopped.id)  # there, as it began
+    assert again.result(total) == 36
+    check_run(again.run)
+    assert set(again.run.platform.processor_names) == {"worker-0", "worker-1"}
+
+
+FILES = {
+    "name": "files",
+    "tasks": {
+        **{
+            f"a{k}": {"run": f"echo {k} > a{k}", "outputs": [f"a{k}"], "cost": 0.01}
+            for k in range(4)
+        },
+        "all": {
+            "run": "cat a0 a1 a2 a3 > all",
+            "inputs": [f"a{k}" for k in range(4)],
+            "outputs": ["all"],
+            "cost": 0.01,
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("to", ["local:1", "local:3", "dask"])
+def test_moved(cluster: Cluster, data: Path, shared: bool, to: str) -> None:
+    """What was only in the memory of workers is made again, what is on disk is not."""
+    options: dict[str, Any] = {"dir": data, "listener": StopAfter(2), "shared": shared}
+    stopped = weft.run(FILES, dask(cluster), "slack", **options)
+    assert stopped.status == "stopped"
+    place = dask(cluster) if to == "dask" else to
+    again: Outcome = weft.run(FILES, place, dir=data, resume=stopped.id)
+    assert again.status == "finished", again.failures
+    assert (data / "all").read_text().split() == ["0", "1", "2", "3"]
+    check_run(again.run)
+    assert (again.run.rewound == 0) == shared
+
+
+def test_moved_from_here_to_dask(cluster: Cluster, data: Path) -> None:
+    stopped = weft.run(FILES, "local:2", "slack", dir=data, listener=StopAfter(2))
+    again = weft.run(FILES, dask(cluster), dir=data, resume=stopped.id)
+    assert again.status == "finished", again.failures
+    assert (data / "all").read_text().split() == ["0", "1", "2", "3"]
+
+
+def test_what_dask_cannot_do_is_said(cluster: Cluster, data: Path) -> None:
+    flow = weft.Flow("f")
+    flow.task(abs, -1, timeout=10)
+    outcome = weft.run(flow, dask(cluster), dir=data)
+    assert any("time-outs of functions" in warning for warning in outcome.warnings)
+    assert outcome.ok
+
+
+def test_commands_are_strict_there_too(cluster: Cluster, data: Path) -> None:
+    (data / "tool.sh").write_text("echo 1")
+    tasks = {
+        "pipe": {"run": "false | cat > a", "outputs": ["a"]},
+        "other": {"run": "false; echo 1 > b", "outputs": ["b"], "shell": "sh"},
+        "named": {"run": "sh tool.sh > c", "outputs": ["c"]},
+        "shell": {"run": "true", "shell": "nosh"},
+    }
+    outcome = weft.run({"tasks": tasks}, dask(cluster), dir=data, keep_going=True)
+    assert outcome.not_done == ("pipe", "named", "shell")
+    assert [f.reason for f in outcome.failures if f.task != "named"] == [
+        "it exited with code 1",
+        "its shell 'nosh' is not on this machine",
+    ]
+    # only inputs travel; what is named besides is told
+    assert [f.unlisted for f in outcome.failures] == [(), ("tool.sh",), ()]
+
+
+def test_what_a_pattern_matches_here_must_travel(cluster: Cluster, data: Path) -> None:
+    for k in (1, 2):
+        (data / f"{k}.csv").write_text(f"{k}\n")
+    use: dict[str, Any] = {"run": "for f in *.csv; do cat $f; done > all", "outputs": ["all"]}
+    with pytest.raises(InputError, match=r"use names \*.csv, and so 1.csv, which does not travel"):
+        weft.run({"tasks": {"use": use}}, dask(cluster), dir=data)
+    assert not (data / ".weft").exists()
+    listed = {"tasks": {"use": {**use, "inputs": ["1.csv", "2.csv"]}}}
+    for work, shared in ((listed, False), ({"tasks": {"use": use}}, True)):
+        assert weft.run(work, dask(cluster), dir=data, shared=shared).ok
+        assert (data / "all").read_text() == "1\n2\n"
+
+
+def test_two_runs_at_once(cluster: Cluster, data: Path) -> None:
+    flow, total = sums()
+    results = []
+
+    def go() -> None:
+        results.append(weft.run(flow, dask(cluster), dir=data).result(total))
+
+    threads = [threading.Thread(target=go) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == [36, 36]
+
+
+def test_results_that_are_not_there(cluster: Cluster, data: Path) -> None:
+    flow = weft.Flow("quotients")
+    one = flow.task(operator.truediv, 2, 2, name="one")
+    read = flow.task(operator.neg, one, name="read")
+    bad = flow.task(operator.truediv, one, 0, name="bad")
+    run = weft.run(flow, dask(cluster), dir=data, keep_going=True)
+    assert run.result(read) == -1
+    with pytest.raises(ZeroDivisionError, match="division by zero") as caught:
+        run.result(bad)
+    assert "task 'bad' failed" in str(caught.value.__cause__)
+    with pytest.raises(weft.WeftError, match="result of task 'one' was not kept, as other tasks"):
+        run.result(one)
+
+
+class Watched(Silent):
+    """Looks at what is on its way whenever something is shown."""
+
+    def __init__(self) -> None:
+        self.ahead: set[int] = set()
+        self.unsent = 0
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        given: Any = session.machines._given  # type: ignore[attr-defined]
+        self.ahead |= set(given.ahead)
+        self.unsent += sum(
+            s.attempt is not None and s.future is None for s in given.by_key.values()
+        )
+
+
+def test_nobody_waits_for_what_may_be_begun(cluster: Cluster, data: Path) -> None:
+    """Tasks are on their way before anything is shown, and one of 0.1 s may be begun ahead."""
+    flow, watched = weft.Flow("naps"), Watched()
+    for _ in range(12):
+        flow.task(time.sleep, 0.02, cost=0.1)
+    outcome = weft.run(flow, dask(cluster), "static", dir=data, listener=watched)
+    assert outcome.ok
+    check_run(outcome.run)
+    assert watched.unsent == 0
+    assert len(watched.ahead) > 4

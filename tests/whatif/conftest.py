@@ -1,0 +1,30 @@
+"""Whatever is asked, plans and projections are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from simulation.worlds import Checked
+from weft import registry
+from weft.checks.schedules import check_schedule
+from weft.contracts import Planner
+from weft.model import Schedule, Situation
+from weft.scheduling.projection import project
+from weft.whatif import answer
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every plan and every projection is checked against the situation it was made for."""
+
+    def checked_projection(plan: Schedule, situation: Situation) -> Schedule | None:
+        kept = project(plan, situation)
+        if kept is not None:
+            check_schedule(kept, situation)
+        return kept
+
+    real: Callable[[str], Planner] = registry.planner
+    monkeypatch.setattr(answer, "project", checked_projection)
+    monkeypatch.setattr(registry, "planner", lambda spec: Checked(real(spec)))
