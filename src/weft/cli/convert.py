@@ -27,7 +27,7 @@ def convert(
         ),
     ] = None,
 ) -> None:
-    """Convert a workflow: weft YAML and JSON, WfCommons traces, STG graphs, daggen's DOT.
+    """Convert a workflow: weft YAML and JSON, WfCommons traces, STG graphs, DOT.
 
     Turn a WfCommons trace into a weft file that you can edit, and back:
 

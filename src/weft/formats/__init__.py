@@ -127,7 +127,7 @@ FORMATS: dict[str, Format] = {
         _later("parse_dagman"),
         load=_later("load_dagman"),
     ),
-    "dot": Format("DOT as daggen writes it (read only)", (".dot", ".gv"), _later("parse_dot")),
+    "dot": Format("DOT, sizes as in daggen's (read only)", (".dot", ".gv"), _later("parse_dot")),
 }
 
 

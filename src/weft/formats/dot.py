@@ -1,33 +1,41 @@
-"""DOT as daggen writes it: nodes with a `size` in flop, edges with a `size` in bytes.
+"""DOT: the nodes are tasks and the edges dependencies, whoever has written it.
 
-A cost of one second at speed 1 is taken to be 10^9 flop. A node's `alpha` (the part of it that
-cannot run in parallel) is checked and left out: a task runs on one processor here.
+A `size` is what daggen means by it: of a node in flop, 10^9 of which are taken to be a second at
+speed 1, of an edge in bytes. Nodes without one have no cost. A label that begins with a word, as
+those of `snakemake --dag` and `--rulegraph` do, says the category. All else is for the eye.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
+from math import nan
 from typing import NamedTuple
 
 from weft.errors import InputError
-from weft.formats.fields import amount, shown, unknown, wrong_line
-from weft.model import Item, Workflow
+from weft.formats.fields import amount, shown, wrong_line
+from weft.model import Item, TaskSpec, Workflow
 
 FLOP_PER_SECOND = 1e9  # of a processor of speed 1
+DEEPEST = 100  # subgraphs within subgraphs
+NO_COSTS = "no node has a size, so no task has a cost"
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)
-      |(?P<arrow>->)
-      |(?P<mark>[\[\]{}=,;])
+      |(?P<arrow>->|--)
+      |(?P<mark>[\[\]{}=,;:+])
       |"(?P<quoted>(?:[^"\\]|\\.)*)"
-      |(?P<word>[A-Za-z_\u0080-\U0010ffff][\w]*|-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?))""",
+      |(?P<word>[A-Za-z_\u0080-\U0010ffff][\w]*|-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?))
+      |(?P<html><)""",
     re.VERBOSE | re.DOTALL,
 )
-_NAMES = ("word", "quoted")
-_KEYWORDS = frozenset({"graph", "node", "edge", "subgraph", "strict", "digraph"})
+_ESCAPED = re.compile(r'\\(["\\\n])')
+_NAMES = ("word", "quoted", "html")
+_KEYWORDS = ("strict", "graph", "digraph", "subgraph", "node", "edge")
+_RULE = re.compile(r"[^\W\d][\w.-]*")  # what can be the name of a rule
 
 
 class _Token(NamedTuple):
@@ -37,14 +45,22 @@ class _Token(NamedTuple):
     text: str
     line: int
 
+    def is_keyword(self, *words: str) -> bool:
+        """Whether it is one of these keywords, in any case and without quotes."""
+        return self.kind == "word" and self.text.lower() in words
+
+
+_Values = dict[str, _Token]  # by attribute
+_Scope = dict[str, ChainMap[str, _Token]]  # the defaults of nodes and edges in a subgraph
+
 
 @dataclass
 class _Graph:
-    """What has been read: costs by node, volumes by pair of nodes, and where each was seen."""
+    """What has been read: nodes with their attributes, those with a statement, and edges."""
 
-    costs: dict[str, float] = field(default_factory=dict)
-    volumes: dict[tuple[str, str], float] = field(default_factory=dict)
-    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    nodes: dict[str, _Values] = field(default_factory=dict)
+    stated: dict[str, _Values] = field(default_factory=dict)
+    edges: list[tuple[str, str, int, float]] = field(default_factory=list)
 
 
 def parse_dot(text: str, name: str = "") -> Workflow:
@@ -52,18 +68,52 @@ def parse_dot(text: str, name: str = "") -> Workflow:
     tokens = list(_tokens(text))
     if len(tokens) == 1:
         raise InputError("the file is empty")
-    reader = _Reader(tokens)
-    title = reader.read_header()
-    graph = reader.read_statements()
-    index = {node: i for i, node in enumerate(graph.costs)}
-    for pair, line in graph.lines.items():
-        for node in pair:
-            if node not in index:
-                raise wrong_line(f"the node {shown(node)} has no size", line)
-    if not index:
+    title, graph = _Reader(tokens).read()
+    if not graph.nodes:
         raise wrong_line("the workflow has no tasks", tokens[-1].line)
-    items = [Item(v, index[a], (index[b],)) for (a, b), v in graph.volumes.items()]
-    return Workflow.from_items(name or title, list(index), graph.costs.values(), items)
+    # those with a statement first: what daggen writes keeps its order
+    names = list(graph.stated | graph.nodes)
+    index = {node: i for i, node in enumerate(names)}
+    costs = [_number(graph.nodes[node], "size", nan) / FLOP_PER_SECOND for node in names]
+    specs = {
+        i: TaskSpec(category)
+        for i, node in enumerate(names)
+        if (category := _category(graph.nodes[node])) is not None
+    }
+    workflow = Workflow.from_items(name or title, names, costs, _items(graph, index), specs=specs)
+    silent = int(workflow.silent.sum())
+    if not silent:
+        return workflow
+    some = f"{silent} of {len(names)} nodes have no size, so these tasks have no cost"
+    return replace(workflow, notes=(NO_COSTS if silent == len(names) else some,))
+
+
+def _items(graph: _Graph, index: Mapping[str, int]) -> list[Item]:
+    """The edges: two of a pair, if they say nothing of data, are one."""
+    seen: set[tuple[str, str]] = set()
+    items = []
+    for a, b, line, volume in graph.edges:
+        if a == b:
+            raise wrong_line(f"the node {shown(a)} depends on itself", line)
+        if volume or (a, b) not in seen:
+            items.append(Item(volume, index[a], (index[b],)))
+        seen.add((a, b))
+    return items
+
+
+def _number(values: Mapping[str, _Token], key: str, default: float) -> float:
+    value = values.get(key)
+    return default if value is None else amount(value.text, key, f"line {value.line}")
+
+
+def _category(values: _Values) -> str | None:
+    """The first line of the label, if that is a word; wildcards may stand below it."""
+    label = values.get("label")
+    if label is None:
+        return None
+    text = re.sub(r"<[^<>]*>", "\n", label.text) if label.kind == "html" else label.text
+    lines = [line.strip() for line in re.split(r"\\[nlr]|\n", text) if line.strip()]
+    return lines[0] if lines and _RULE.fullmatch(lines[0]) else None
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -72,93 +122,150 @@ def _tokens(text: str) -> Iterator[_Token]:
         found = _TOKEN.match(text, at)
         if found is None:
             raise wrong_line(f"unexpected {shown(text[at : at + 20])}", line)
-        kind = str(found.lastgroup)
+        kind, end = str(found.lastgroup), found.end()
         if kind == "quoted":
-            yield _Token("quoted", re.sub(r'\\(["\\])', r"\1", found["quoted"]), line)
+            quoted = _ESCAPED.sub(lambda sign: sign[1].strip("\n"), found["quoted"])
+            yield _Token(kind, quoted, line)
+        elif kind == "html":
+            end = _html_end(text, at, line)
+            yield _Token(kind, text[at + 1 : end - 1], line)
         elif kind != "space":
             yield _Token(kind, found[0], line)
-        line += found[0].count("\n")
-        at = found.end()
+        line += text.count("\n", at, end)
+        at = end
     yield _Token("end", "the end of the file", line)
+
+
+def _html_end(text: str, begin: int, line: int) -> int:
+    """Where what began with `<` is closed."""
+    depth = 0
+    for sign in re.compile("[<>]").finditer(text, begin):
+        depth += 1 if sign[0] == "<" else -1
+        if depth == 0:
+            return sign.end()
+    raise wrong_line("the '<' of an HTML label is never closed", line)
 
 
 class _Reader:
     """Reads the statements one token after another."""
 
     def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens, self._at = tokens, 0
+        self._tokens, self._at, self._depth = tokens, 0, 0
+        self._graph = _Graph()
 
-    def read_header(self) -> str:
-        """`digraph NAME {`."""
-        if self._next_is("strict"):
+    def read(self) -> tuple[str, _Graph]:
+        """`strict digraph NAME { ... }`."""
+        if self._peek().is_keyword("strict"):
             self._take()
-        if not self._next_is("digraph"):
+        if self._peek().is_keyword("graph"):
+            problem = "the graph is undirected, and nobody knows what comes first: say digraph"
+            raise wrong_line(problem, self._peek().line)
+        if not self._peek().is_keyword("digraph"):
             raise self._unexpected("'digraph'")
         self._take()
-        title = self._take().text if self._peek().kind in _NAMES else ""
-        self._expect("{")
-        return title
-
-    def read_statements(self) -> _Graph:
-        """Everything up to the closing brace."""
-        graph = _Graph()
-        while not self._next_is("}"):
-            if self._next_is(";"):
-                self._take()
-                continue
-            self._read_statement(graph)
-        self._take()
+        title = self._take_name("a name").text if self._peek().kind in _NAMES else ""
+        self._read_block({"node": ChainMap(), "edge": ChainMap()})
         if self._peek().kind != "end":
             raise self._unexpected("nothing more")
-        return graph
+        return title, self._graph
 
-    def _read_statement(self, graph: _Graph) -> None:
-        token = self._take_name("a node")
-        if token.kind == "word" and token.text.lower() in _KEYWORDS:
-            raise wrong_line(f"{shown(token.text)} is not part of what daggen writes", token.line)
-        if self._peek().kind != "arrow":
-            self._read_node(graph, token)
-            return
-        ends = [token.text]
-        while self._peek().kind == "arrow":
-            self._take()
-            ends.append(self._take_name("a node").text)
-        volume = self._read_attributes(("size",)).get("size", 0.0)
-        for a, b in pairwise(ends):
-            if a == b:
-                raise wrong_line(f"the node {shown(a)} depends on itself", token.line)
-            if (a, b) in graph.volumes:
-                raise wrong_line(f"the edge {shown(a)} -> {shown(b)} is given twice", token.line)
-            graph.volumes[a, b], graph.lines[a, b] = volume, token.line
-
-    def _read_node(self, graph: _Graph, token: _Token) -> None:
-        if token.text in graph.costs:
-            raise wrong_line(f"the node {shown(token.text)} is given twice", token.line)
-        attributes = self._read_attributes(("size", "alpha"))
-        if "size" not in attributes:
-            raise wrong_line(f"the node {shown(token.text)} has no size", token.line)
-        graph.costs[token.text] = attributes["size"] / FLOP_PER_SECOND
-
-    def _read_attributes(self, known: tuple[str, ...]) -> dict[str, float]:
-        """`[size="1000", alpha="0.2"]`, or nothing."""
-        attributes: dict[str, float] = {}
-        if not self._next_is("["):
-            return attributes
-        self._take()
-        while not self._next_is("]"):
-            key = self._take_name("an attribute")
-            if key.text not in known:
-                place = f"line {key.line}"
-                raise unknown("attribute", key.text, known, place)
-            if key.text in attributes:
-                raise wrong_line(f"{key.text} is given twice", key.line)
-            self._expect("=")
-            value = self._take_name("a number")
-            attributes[key.text] = amount(value.text, key.text, f"line {value.line}")
-            if self._next_is(",") or self._next_is(";"):
+    def _read_block(self, scope: _Scope) -> dict[str, None]:
+        """`{ statements }`, and the nodes that are named in it."""
+        self._expect("{")
+        nodes: dict[str, None] = {}
+        while not self._next_is("}"):
+            if self._next_is(";") or self._next_is(","):
                 self._take()
+                continue
+            nodes |= self._read_statement(scope)
         self._take()
-        return attributes
+        return nodes
+
+    def _read_statement(self, scope: _Scope) -> dict[str, None]:
+        """Defaults, `key = value`, a node, a subgraph, or a chain of these with arrows."""
+        first = self._peek()
+        if first.is_keyword("graph", "node", "edge"):
+            self._take()
+            values = self._read_attributes()
+            scope.get(first.text.lower(), {}).update(values)
+            return {}
+        if first.kind in _NAMES and self._tokens[self._at + 1].text == "=":
+            self._take()
+            self._take()
+            self._take_name("a value")
+            return {}
+        ends = [self._read_end(scope)]
+        while self._peek().kind == "arrow":
+            if self._take().text == "--":
+                problem = "'--' has no direction: the edges of a digraph are written with '->'"
+                raise wrong_line(problem, self._tokens[self._at - 1].line)
+            ends.append(self._read_end(scope))
+        values = self._read_attributes()
+        if len(ends) > 1:
+            self._add_edges(ends, scope["edge"].new_child(values), first.line)
+        elif first.kind in _NAMES and not first.is_keyword("subgraph"):
+            self._state(first.text, values)
+        elif values:
+            raise wrong_line("a subgraph has no attributes in brackets", first.line)
+        return dict.fromkeys(node for end in ends for node in end)
+
+    def _read_end(self, scope: _Scope) -> dict[str, None]:
+        """A node, with a port or without, or the nodes of a subgraph."""
+        if self._peek().is_keyword("subgraph") or self._next_is("{"):
+            return self._read_subgraph(scope)
+        node = self._take_name("a node")
+        if node.is_keyword(*_KEYWORDS):
+            raise wrong_line(f"{shown(node.text)} is a keyword: a node needs quotes", node.line)
+        for _ in range(2):  # a port, and a side of it
+            if self._next_is(":"):
+                self._take()
+                self._take_name("a port")
+        self._graph.nodes.setdefault(node.text, dict(scope["node"]))
+        return {node.text: None}
+
+    def _read_subgraph(self, scope: _Scope) -> dict[str, None]:
+        line = self._peek().line
+        if self._peek().is_keyword("subgraph"):
+            self._take()
+            if self._peek().kind in _NAMES:
+                self._take()
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise wrong_line(f"more than {DEEPEST} subgraphs are within each other", line)
+        nodes = self._read_block({kind: values.new_child() for kind, values in scope.items()})
+        self._depth -= 1
+        return nodes
+
+    def _state(self, node: str, values: _Values) -> None:
+        """A node's own statement; what it says counts more than defaults."""
+        before = self._graph.stated.setdefault(node, {})
+        for key in {"size"} & before.keys() & values.keys():
+            if before[key].text != values[key].text:
+                problem = f"the node {shown(node)} has two sizes, {before[key].text} and "
+                raise wrong_line(problem + values[key].text, values[key].line)
+        before |= values
+        self._graph.nodes[node] |= values
+
+    def _add_edges(
+        self, ends: list[dict[str, None]], values: Mapping[str, _Token], line: int
+    ) -> None:
+        volume = _number(values, "size", 0.0)
+        for before, after in pairwise(ends):
+            self._graph.edges += ((a, b, line, volume) for a, b in product(before, after))
+
+    def _read_attributes(self) -> _Values:
+        """`[size="1000", label=x]`, several of them, or nothing."""
+        values: _Values = {}
+        while self._next_is("["):
+            self._take()
+            while not self._next_is("]"):
+                key = self._take_name("an attribute")
+                self._expect("=")
+                values[key.text] = self._take_name("a value", empty=True)
+                if self._next_is(",") or self._next_is(";"):
+                    self._take()
+            self._take()
+        return values
 
     def _peek(self) -> _Token:
         return self._tokens[self._at]
@@ -168,19 +275,26 @@ class _Reader:
         self._at += token.kind != "end"
         return token
 
-    def _next_is(self, text: str) -> bool:
+    def _next_is(self, mark: str) -> bool:
         token = self._peek()
-        return token.text == text and token.kind in ("mark", "word")
+        return token.text == mark and token.kind == "mark"
 
     def _expect(self, mark: str) -> None:
         if not self._next_is(mark):
             raise self._unexpected(repr(mark))
         self._take()
 
-    def _take_name(self, what: str) -> _Token:
-        if self._peek().kind not in _NAMES or not self._peek().text:
+    def _take_name(self, what: str, empty: bool = False) -> _Token:
+        """A name; pieces in quotes may be joined by `+`."""
+        if self._peek().kind not in _NAMES or not (self._peek().text or empty):
             raise self._unexpected(what)
-        return self._take()
+        token = self._take()
+        while token.kind == "quoted" and self._next_is("+"):
+            self._take()
+            if self._peek().kind != "quoted":
+                raise self._unexpected("a text in quotes")
+            token = token._replace(text=token.text + self._take().text)
+        return token
 
     def _unexpected(self, wanted: str) -> InputError:
         token = self._peek()
