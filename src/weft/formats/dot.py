@@ -187,7 +187,8 @@ class _Reader:
         if first.is_keyword("graph", "node", "edge"):
             self._take()
             values = self._read_attributes()
-            scope.get(first.text.lower(), {}).update(values)
+            if (kind := first.text.lower()) in scope:
+                scope[kind].update(values)
             return {}
         if first.kind in _NAMES and self._tokens[self._at + 1].text == "=":
             self._take()
