@@ -227,6 +227,19 @@ def after_entries(more: int) -> Moment:
     return wait
 
 
+def after_executions(more: int) -> Moment:
+    """When so many more attempts have begun, by their own records: for runs one after another."""
+
+    def wait(place: Place, process: subprocess.Popen[str]) -> None:
+        goal = len(list(place.records.iterdir())) + more
+        until(
+            lambda: process.poll() is not None or len(list(place.records.iterdir())) >= goal,
+            f"{goal} attempts",
+        )
+
+    return wait
+
+
 def after_seconds(seconds: float) -> Moment:
     """At any time, perhaps before anything has begun."""
 

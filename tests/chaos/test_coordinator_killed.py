@@ -12,7 +12,7 @@ import pytest
 
 from chaos.runs import (
     Place,
-    after_seconds,
+    after_executions,
     check_nothing_repeated,
     drive_and_kill,
     ended,
@@ -63,10 +63,10 @@ def test_commands_by_new_runs(place: Place, seed: int) -> None:
     def sit() -> subprocess.Popen[str]:
         return place.weft("run", file, "--on", "local:3", "--strategy", strategy)
 
-    kills = [after_seconds(chance.uniform(0.3, 1.0)) for _ in range(8)]
+    kills = [after_executions(chance.randint(1, 40)) for _ in range(8)]
     snapshots = drive_and_kill(place, sit, kills)
     work.check(place)
-    assert snapshots
+    assert snapshots, "it was over before it could be killed"
     check_nothing_repeated(place, snapshots, renumbered=True)
     done = json.loads(ended(place.weft("run", file, "--json"))[1])
     assert (done["run"], len(done["up_to_date"])) == (None, 200)
@@ -97,7 +97,7 @@ def test_functions_by_new_runs(place: Place, seed: int) -> None:
     def sit() -> subprocess.Popen[str]:
         return place.begin(sys.executable, SCRIPT, strategy, rows(work))
 
-    kills = [after_seconds(chance.uniform(0.6, 1.6)) for _ in range(5)]
+    kills = [after_executions(chance.randint(1, 40)) for _ in range(5)]
     snapshots = drive_and_kill(place, sit, kills)
     check_nothing_repeated(place, snapshots, renumbered=True)
     before = place.executions()

@@ -57,7 +57,7 @@ def half_done(place: Place, work: Sums, entries: int = 60) -> dict[str, int]:
     after_entries(entries)(place, driver)
     assert driver.poll() is None, "it was over before it could be killed"
     killed(driver)
-    until(lambda: not place.processes(), "the end of what still ran", 10)
+    until(lambda: not place.processes(), "the end of what still ran")
     executed = place.executions()
     return {task: executed[task] for task in place.finished()}
 
@@ -115,7 +115,7 @@ def test_killed_in_the_middle_of_a_commit(place: Place, at: int) -> None:
     place.environment["DIES_AT"] = str(at)
     code, output = ended(place.begin(sys.executable, "-c", COMMIT, "run", write(place, work)))
     assert code == -9, output
-    until(lambda: not place.processes(), "the end of what still ran", 10)
+    until(lambda: not place.processes(), "the end of what still ran")
     before, executed = place.finished(), place.executions()
     code, output = ended(place.weft("resume", "last"))
     assert code == 0, output
