@@ -20,6 +20,7 @@ _TYPES: dict[str, type] = {
     "IntArray": np.int32,
     "BoolArray": np.bool_,
 }
+_NATIVE: dict[type, Any] = {kind: np.dtype(kind) for kind in _TYPES.values()}  # one object each
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 BLOCK = 1024  # rows that are filled column by column, so that they stay in the processor's cache
@@ -27,7 +28,7 @@ BLOCK = 1024  # rows that are filled column by column, so that they stay in the 
 
 def frozen(values: Any, dtype: type) -> Any:
     """A read-only contiguous array of the values; shares memory where it can."""
-    if type(values) is np.ndarray and values.dtype.type is dtype and values.dtype.isnative:
+    if type(values) is np.ndarray and values.dtype is _NATIVE.get(dtype):
         flags = values.flags
         if flags.c_contiguous:
             return sealed(values.view()) if flags.writeable else values
@@ -50,9 +51,9 @@ class FrozenArrays:
     def __post_init__(self) -> None:
         kind: Any = type(self)
         for name, dtype in _array_types(kind).items():
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, frozen(value, dtype))
+            given = getattr(self, name)
+            if given is not None and (array := frozen(given, dtype)) is not given:
+                object.__setattr__(self, name, array)
 
 
 @cache
