@@ -73,6 +73,66 @@ def export(
     print(f"wrote {file}: {_told(tasks, transfers)}")
 
 
+@app.command("import")
+def import_times(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="trace.txt of Nextflow; benchmark files of Snakemake, or its directory "
+            ".snakemake; WfFormat traces (.json).",
+        ),
+    ],
+    category: Annotated[
+        str | None, typer.Option(help="The category of all of them, whatever the files say.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(help="The machine that they ran on, whatever the files say.")
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            help="The `name:` of the workflow they are for.", show_default="the directory's"
+        ),
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            "--dir",
+            help="The data directory they are for, as in `weft run`.",
+            show_default="the current one, or that of .snakemake",
+        ),
+    ] = None,
+) -> None:
+    """Take over what other tools have measured: Nextflow, Snakemake, WfFormat.
+
+    Tasks of the same category, run in that directory, are then estimated by it. Cached and failed
+    tasks are left out. What is there already is not added again, so a file may be imported twice,
+    or again when it has grown.
+
+    Example: `weft history import trace.txt benchmarks/align/*.tsv --category align`
+    """
+    from weft.history.repository import Repository
+    from weft.imports.times import Asked, origin_of, read_times
+
+    found = [  # all are read before anything is kept
+        read_times(file, Asked(origin_of(file, directory, workflow), machine, category))
+        for file in files
+    ]
+    with Repository() as repository:
+        for file, told in zip(files, found, strict=True):
+            new = repository.add_new(told.records)
+            print(f"{file}: {_imported(len(told.records), new, told.left_out)}")
+
+
+def _imported(total: int, new: int, left_out: dict[str, int]) -> str:
+    """What became of a file, in words."""
+    said = f"{many(new, 'record')} added"
+    if new < total:
+        said += f", {total - new:,} there already"
+    return said + "".join(f", {count:,} {why} left out" for why, count in left_out.items())
+
+
 @app.command()
 def forget(
     category: Annotated[str | None, typer.Option(help="Tasks of this category.")] = None,

@@ -7,6 +7,7 @@ environment and no command lines.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,6 +95,25 @@ class Repository:
                 self._connection.executemany(
                     f"INSERT INTO {table} ({columns}) VALUES ({values})", rows
                 )
+
+    def add_new(self, tasks: Iterable[TaskRecord]) -> int:
+        """Keep those that are not there yet; how many those are.
+
+        They are known by their run, which is a mark of where they come from, and by what took how
+        long where. Two that are alike are two, if they are given together.
+        """
+        given = [t for t in tasks if is_measured(t.seconds) and math.isfinite(t.at)]
+        query = f"SELECT {TASK} FROM tasks WHERE run = ?"
+        runs = {_text(task.run) for task in given}
+        known = Counter(_same(row) for run in sorted(runs) for row in self._rows(query, [run]))
+        new = []
+        for task in given:
+            if known[same := _same(_task_row(task))]:
+                known[same] -= 1
+            else:
+                new.append(task)
+        self.add(new)
+        return len(new)
 
     def tasks(self, category: str | None = None, machine: str | None = None) -> list[TaskRecord]:
         """The records of tasks, in the order in which they were added."""
@@ -305,6 +325,12 @@ def _task_row(task: TaskRecord) -> tuple[Any, ...]:
         *map(_or_null, (task.cpu, task.read, task.written, task.asked)),
     )
     return task.at, *map(_text, names), task.seconds, _or_null(task.size), *origin, *used
+
+
+def _same(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What two rows of one task that was measured once have in common."""
+    _, run, workflow, category, machine, seconds, _, directory, *_ = row
+    return run, workflow, category, machine, seconds, directory
 
 
 def _transfer_row(move: TransferRecord) -> tuple[Any, ...]:

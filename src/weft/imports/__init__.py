@@ -1,0 +1,1 @@
+"""What people have already: workflows and measurements of other tools, taken over."""
