@@ -14,6 +14,7 @@ from sys import maxunicode
 from typing import NamedTuple
 
 from weft.errors import InputError
+from weft.model.surroundings import Surroundings
 from weft.model.workflow import Workflow
 
 _TAKES_C = re.compile(r"(|a|ba|da|fi|k|mk|z)sh|(python|pypy)[\d.]*")
@@ -48,9 +49,11 @@ def shell_words(shell: str) -> list[str]:
     return words
 
 
-def text_of(command: str, shell: str | None) -> str:
-    """What of a task may name files: its command, and the words of its shell."""
-    return f"{shell}\n{command}" if shell else command
+def text_of(command: str, shell: str | None, around: Surroundings | None = None) -> str:
+    """What of a task may name files: its command, the words of its shell, and its container."""
+    text = f"{shell}\n{command}" if shell else command
+    image = None if around is None else around.image_file
+    return text if image is None else f"{shlex.quote(image)}\n{text}"
 
 
 def named_files(command: str) -> list[str]:
@@ -160,7 +163,7 @@ def check_listed(workflow: Workflow) -> None:
     for task, spec in workflow.specs.items():
         if not spec.run:
             continue
-        for word, name in made.named(text_of(spec.run, spec.shell)):
+        for word, name in made.named(text_of(spec.run, spec.shell, spec.around)):
             if word in spec.ignores or name in spec.ignores:
                 continue
             # of a folder with files of its own, a task sees those alone

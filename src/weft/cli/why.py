@@ -133,13 +133,14 @@ def _change(change: Changed) -> str:
     if change.what == "command":
         return f"its command\n- {_lines(change.before)}\n+ {_lines(change.after)}"
     what = {"input": "its input", "output": "its output", "after": "what it comes after:"}
+    what |= {"around": "its"}
     name = f"{what.get(change.what, f'its {change.what}')} {change.name}".rstrip()
     if change.what == "output":
         return f"{name} is {'new' if change.before is None else 'no longer made'}"
     if change.before is None:
         return f"{name} is new"
     if change.after is None:
-        return f"{name} is no longer read"
+        return f"{name} is no longer {'there' if change.what == 'around' else 'read'}"
     by = f", made by run {change.made_by}" if change.made_by else ""
     return f"{name}: {change.before[:DIGEST]} -> {change.after[:DIGEST]}{by}"
 

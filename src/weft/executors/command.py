@@ -18,6 +18,13 @@ from functools import cache
 from typing import Any
 
 from weft.executors.causes import cause_of_exit, is_signal, signal_of
+from weft.executors.containers import (
+    end_container,
+    more_variables,
+    words_inside,
+    wrapped,
+    wrapped_script,
+)
 from weft.executors.kept import VARIABLES, Script, keep
 from weft.executors.limits import Fence, Limit, fenced, is_refused
 from weft.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
@@ -31,6 +38,7 @@ from weft.executors.workspace import (
     tail_of,
 )
 from weft.model.causes import OUT_OF_MEMORY, SYSTEM, TIME_OUT
+from weft.model.surroundings import Surroundings
 from weft.quantities import duration
 from weft.shell import shell_words, text_of, there
 from weft.store.content import Entry
@@ -71,11 +79,17 @@ class CommandJob:
     store: str = ""  # the store's folder
     variables: Mapping[str, str | None] = field(default_factory=dict)  # None: not to be set
     limit: Limit | None = None  # what it is held to
+    around: Surroundings | None = None  # its environment, a container or a conda environment
 
     @property
     def text(self) -> str:
         """What of it may name files."""
-        return text_of(self.command, self.shell)
+        return text_of(self.command, self.shell, self.around)
+
+    @property
+    def own_variables(self) -> dict[str, str | None]:
+        """What its environment has beside the marks; what the task says itself counts most."""
+        return {**self.variables, **dict(() if self.around is None else self.around.env)}
 
 
 @dataclass(frozen=True)
@@ -162,7 +176,8 @@ def _execute(
 ) -> None:
     variables = dict(own_environment() if environment is None else environment)
     own = marks(job.dir, job.home, job.task, job.attempt, job.progress)
-    for name, value in {**own, **job.variables}.items():
+    more = {} if job.around is None else more_variables(job.around)
+    for name, value in {**own, **job.own_variables, **more}.items():
         if value is None:
             variables.pop(name.encode(), None)
         else:
@@ -204,6 +219,8 @@ def _execute_within(
     finally:
         ran.used = reap(process, stop.memory)
         ran.code = process.returncode
+        if ran.code and job.around is not None and job.around.container:
+            end_container(job.around, job.home, job.attempt)
         ran.seconds = time.perf_counter() - ran.begin
         ran.timed_out = not in_time
         if ran.code and signal_of(ran.code) == signal.SIGKILL:
@@ -235,11 +252,23 @@ def find_shell(shell: str, data: str) -> list[str]:
 
 
 def _arguments(job: CommandJob, first: str = "") -> list[str]:
+    if job.around is not None and job.around.is_wrapped:
+        words = wrapped(
+            job.around, words_inside(job.shell, job.command, job.dir), data=job.dir,
+            place=job.scratch, variables=_named(job), mark=(job.home, job.attempt),
+        )  # fmt: skip
+        return ["/bin/sh", "-c", first + _NO_TERMINAL + 'exec "$@"', "sh", *words]
     if job.shell:
         words = find_shell(job.shell, job.dir)
         return ["/bin/sh", "-c", first + _NO_TERMINAL + 'exec "$@"', "sh", *words, job.command]
     program, strict = usual_shell()
     return [program, "-c", strict + first + _NO_TERMINAL + job.command]
+
+
+def _named(job: CommandJob) -> list[str]:
+    """The variables that a command must have wherever it runs."""
+    own = marks(job.dir, job.home, job.task, job.attempt, job.progress)
+    return [*own, *(name for name, value in job.own_variables.items() if value is not None)]
 
 
 def unlisted(job: CommandJob) -> list[str]:
@@ -294,11 +323,17 @@ def script_of(
     given = own_environment() if environment is None else environment
     known = {name: os.fsdecode(given[k]) for name in VARIABLES if (k := name.encode()) in given}
     variables = known | marks(job.dir, "", job.task, job.attempt, os.devnull)
-    variables |= {name: value for name, value in job.variables.items() if value is not None}
+    variables |= {name: v for name, v in job.own_variables.items() if v is not None}
     del variables[OF_RUN]
     program, strict = usual_shell()
     lines = [strict.rstrip("; "), job.command]
-    if job.shell:
+    if job.around is not None and job.around.is_wrapped:
+        program = "/bin/sh"
+        variables |= more_variables(job.around)
+        names = [name for name in _named(job) if name != OF_RUN]
+        words = words_inside(job.shell, job.command, job.dir)
+        lines = [f"exec {wrapped_script(job.around, words, job.dir, names)}"]
+    elif job.shell:
         program = "/bin/sh"
         lines = [f"exec {' '.join(map(shlex.quote, [*shell_words(job.shell), job.command]))}"]
     return Script(f"#!{program}\n# task {job.task!r}, {about}", lines, variables)

@@ -111,6 +111,7 @@ class Jobs:
             store="" if self.store is None else self.store.folder,
             variables=given.variables,
             limit=given.limit,
+            around=spec.around,
             **more,
         )
 

@@ -34,6 +34,12 @@ from weft.formats.resources import (
     request_fields,
     request_from_fields,
 )
+from weft.formats.surroundings import (
+    AROUND_FIELDS,
+    filled_around,
+    surroundings_fields,
+    surroundings_from_fields,
+)
 from weft.model import Item, TaskSpec, Workflow
 from weft.model.amounts import Amount
 from weft.model.causes import CAUSES
@@ -54,11 +60,12 @@ TASK_FIELDS = (
     "outputs",
     "ignores",
     "cache",
+    *AROUND_FIELDS,
     *REQUEST_FIELDS,
 )
 _SPEC_FIELDS = frozenset(TASK_FIELDS) - {"cost", "inputs", "outputs"}
 # what `defaults:` may say for all tasks that do not say it themselves
-DEFAULT_FIELDS = ("retries", "retry", "wait", "timeout", *REQUEST_FIELDS)
+DEFAULT_FIELDS = ("retries", "retry", "wait", "timeout", *AROUND_FIELDS, *REQUEST_FIELDS)
 _MOST_COSTS = 1 << 27  # a table of tasks x processors of 1 GiB
 
 Fields = Mapping[object, object]
@@ -112,6 +119,7 @@ def _defaults(section: object) -> tuple[Fields, Amount | None]:
     _timeout(fields, "defaults")
     _wait(fields, "defaults")
     retry_by_cause(fields.get("retry", {}), "defaults", "retry")
+    surroundings_from_fields(fields, "defaults")
     return fields, memory
 
 
@@ -120,7 +128,7 @@ def _filled(body: Fields, defaults: Fields) -> Fields:
     if not defaults:
         return body
     without = {"parallel"} if "cores" in body else set()
-    return {key: v for key, v in defaults.items() if key not in without} | dict(body)
+    return filled_around(body, {key: v for key, v in defaults.items() if key not in without})
 
 
 def _tasks(section: object, defaults: Fields) -> dict[str, Fields]:
@@ -184,6 +192,7 @@ def _specs(
                 wait=_wait(fields, "tasks", task),
                 retry=retry_by_cause(fields.get("retry", {}), "tasks", task, "retry"),
                 request=request,
+                around=surroundings_from_fields(fields, "tasks", task),
             )
     return specs
 
@@ -347,6 +356,8 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
         ):
             if value is not None:
                 fields[key] = value
+        if spec.around is not None:
+            fields |= surroundings_fields(spec.around)
         if spec.request is not None:
             fields |= request_fields(spec.request)
     content: dict[str, object] = {"name": workflow.name} if workflow.name else {}

@@ -244,6 +244,9 @@ def _check_sayable(workflow: Workflow) -> None:
         if spec.shell is not None:
             problem = "WfFormat has no word for the shell that a command is given to"
             raise wrong(problem, *place, "shell")
+        if spec.around is not None:
+            problem = "WfFormat has no word for variables, containers and conda of tasks"
+            raise wrong(problem, *place)
         request = spec.request
         if request is None:
             continue

@@ -22,6 +22,7 @@ from weft.arrays import (
 )
 from weft.errors import InputError
 from weft.model.resources import Request
+from weft.model.surroundings import Surroundings
 
 EXTERNAL = -1  # the producer of an item that no task makes
 
@@ -40,6 +41,7 @@ class TaskSpec:
     request: Request | None = None  # what it needs beside one core; None: nothing
     wait: float | None = None  # seconds before it is tried again; twice as many each time
     retry: tuple[tuple[str, int], ...] = ()  # by cause, how often, where that is not `retries`
+    around: Surroundings | None = None  # its environment; None: that of the run
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from weft.model import Workflow
 from weft.runs.home import RunHome
 from weft.runs.rest import uses_store
 from weft.store.changes import COMMAND, INPUT, KeyChange, changes
-from weft.store.content import digest_of_parts
+from weft.store.keys import digest_of_command
 from weft.store.store import Result, Store
 from weft.store.survey import Asked, State, Survey
 
@@ -190,7 +190,7 @@ def _command_of(workflow: Workflow, task: str, how: str | None = None) -> str | 
     candidates: Iterable[int] = own if how is None else (*own, *range(workflow.n_tasks))
     for index in candidates:
         spec = workflow.spec(index)
-        if how is None or digest_of_parts(spec.run or "", spec.shell or "") == how:
+        if how is None or digest_of_command(spec) == how:
             return spec.run
     return None
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from weft.errors import InputError
 from weft.formats.resources import request_fields, request_from_fields
+from weft.formats.surroundings import surroundings_fields, surroundings_from_fields
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_to_dict
 from weft.model import Estimates, Evaluation, Platform, Schedule, TaskSpec, Workflow
@@ -125,6 +126,8 @@ def workflow_to_entry(workflow: Workflow) -> dict[str, Any]:
 def _said_of(spec: TaskSpec) -> dict[str, Any]:
     """What a task says, rather than leaves as it is for all."""
     said = {key: v for key, v in vars(spec).items() if v is not None and v is not False and v != ()}
+    if spec.around is not None:
+        said["around"] = surroundings_fields(spec.around)
     if spec.request is not None:
         said["request"] = request_fields(spec.request)
         if spec.request.memory is None and spec.request.default_memory is not None:
@@ -136,6 +139,8 @@ def _spec_from(said: dict[str, Any]) -> TaskSpec:
     retry = tuple((cause, times) for cause, times in said.get("retry", ()))
     fields = said | {"ignores": tuple(said.get("ignores", ())), "retry": retry}
     default = fields.pop("default_memory", None)
+    if "around" in fields:
+        fields["around"] = surroundings_from_fields(fields["around"])
     if "request" in fields:
         fields["request"] = request_from_fields(
             fields["request"], default_memory=None if default is None else Amount(default)

@@ -147,8 +147,8 @@ def _adopted(survey: Survey, data: Path, former: dict[Outputs, Former]) -> Itera
 
 
 def _is_same(spec: TaskSpec, read_files: list[str], done: Former) -> bool:
-    then = (done.spec.run, done.spec.shell, done.spec.ignores, done.read)
-    return (spec.run, spec.shell, spec.ignores, frozenset(read_files)) == then
+    then = (done.spec.run, done.spec.shell, done.spec.ignores, done.spec.around, done.read)
+    return (spec.run, spec.shell, spec.ignores, spec.around, frozenset(read_files)) == then
 
 
 def _are_as_made(data: Path, outputs: Outputs, done: Former) -> bool:

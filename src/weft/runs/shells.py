@@ -88,7 +88,8 @@ def _made(home: RunHome, work: Workload, data: Path, task: int) -> TaskPlace:
 def _environment(job: CommandJob, home: RunHome) -> dict[str, str]:
     # by the mark of a run, a resume would find the shell and end it: so it has one of its own
     own = marks(job.dir, os.fspath(home.path), job.task, job.attempt, os.devnull)
-    return os.environ | own
+    env = {} if job.around is None else dict(job.around.env)
+    return os.environ | env | own
 
 
 def _kept(home: RunHome, data: Path, kept: Path) -> TaskPlace:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 COMMAND, FUNCTION, ARGUMENTS = "command", "function", "arguments"
 INPUT, OUTPUT, AFTER = "input", "output", "after"
+AROUND = "around"  # a variable of the environment, the container, the conda environment
 
 
 class KeyChange(NamedTuple):
@@ -30,6 +31,7 @@ def changes(
         )
     if old.get("arguments") != new.get("arguments"):
         found.append(KeyChange(ARGUMENTS, "", old.get("arguments"), new.get("arguments")))
+    found += _named(AROUND, old.get("around", {}), new.get("around", {}))
     found += _named(INPUT, old.get("inputs", {}), new.get("inputs", {}))
     if not is_call:
         found += _named(OUTPUT, dict.fromkeys(made, ""), dict.fromkeys(makes, ""))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.model.call import Call
+from weft.model.surroundings import Surroundings
 from weft.model.workflow import TaskSpec
 from weft.shell import BY_ITS_FOLDER, is_inner, matching, named_paths, text_of
 from weft.store.content import digest_of_parts
@@ -31,12 +32,14 @@ class Recipe:
     outputs: tuple[str, ...] = ()  # names of files, sorted
     after: Mapping[str, str] = field(default_factory=dict)  # keys of tasks that only come before
     arguments: str | None = None  # of a function, but for results of other tasks
+    around: Mapping[str, str] = field(default_factory=dict)  # digests of what it has around it
 
     @property
     def parts(self) -> dict[str, Any]:
         """As plain data: what is not there is left out. The key and the outputs stand elsewhere."""
         parts: dict[str, Any] = {"how": self.how, "inputs": dict(self.inputs)}
         parts |= {"after": dict(self.after)} if self.after else {}
+        parts |= {"around": dict(self.around)} if self.around else {}
         return parts | ({} if self.arguments is None else {"arguments": self.arguments})
 
 
@@ -44,10 +47,26 @@ def recipe_of_command(
     spec: TaskSpec, inputs: Mapping[str, str], outputs: Iterable[str], after: Mapping[str, str]
 ) -> Recipe:
     """The recipe of a command, given the contents of all files that belong to it."""
-    how, made = digest_of_parts(spec.run or "", spec.shell or ""), tuple(sorted(outputs))
+    how, made = digest_of_command(spec), tuple(sorted(outputs))
     read = [part for name in sorted(inputs) for part in (name, inputs[name])]
-    parts = ("inputs", *read, "outputs", *made, *_before(after))
-    return Recipe(digest_of_parts(VERSION, "command", how, *parts), how, inputs, made, after)
+    around = {} if spec.around is None else _digests_of(spec.around)
+    more = ["around", *(part for pair in around.items() for part in pair)] if around else []
+    parts = ("inputs", *read, "outputs", *made, *_before(after), *more)
+    key = digest_of_parts(VERSION, "command", how, *parts)
+    return Recipe(key, how, inputs, made, after, around=around)
+
+
+def digest_of_command(spec: TaskSpec) -> str:
+    """The command and its shell."""
+    return digest_of_parts(spec.run or "", spec.shell or "")
+
+
+def _digests_of(around: Surroundings) -> dict[str, str]:
+    """By the words that they are told in; the values of variables may be secrets."""
+    parts = {f"variable {name}": value for name, value in around.env}
+    parts |= {} if around.container is None else {"container": around.container}
+    parts |= {} if around.conda is None else {"conda environment": around.conda}
+    return {name: digest_of_parts(value) for name, value in sorted(parts.items())}
 
 
 def _before(after: Mapping[str, str]) -> list[str]:
@@ -78,6 +97,7 @@ def differences(old: Mapping[str, Any], made: Collection[str], new: Recipe) -> l
         found = differences_of_call(old, new.how, new.arguments)
     else:
         found = [] if old.get("how") == new.how else ["its command has changed"]
+    found += [f"its {part} has changed" for part in _changed_around(old.get("around", {}), new)]
     found += _changed(old.get("inputs", {}), new)
     if sorted(made) != sorted(new.outputs) and new.arguments is None:
         found.append("its outputs have changed")
@@ -110,6 +130,11 @@ def _changed(old: Mapping[str, str], new: Recipe) -> Iterator[str]:
         yield f"it no longer reads {_listed(gone)}"
 
 
+def _changed_around(old: Mapping[str, str], new: Recipe) -> list[str]:
+    both = sorted(old.keys() | new.around.keys())
+    return [name for name in both if old.get(name) != new.around.get(name)]
+
+
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
@@ -129,7 +154,7 @@ class NamedFiles:
 
     def of(self, spec: TaskSpec, declared: Collection[str]) -> list[str]:
         """The files and folders that belong to a command, but are not declared."""
-        text, ignores = text_of(spec.run or "", spec.shell), spec.ignores
+        text, ignores = text_of(spec.run or "", spec.shell, spec.around), spec.ignores
         names = words_of(text)
         for _, matched in matching(text, self._data, ignores):
             names.update(matched)

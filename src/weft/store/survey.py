@@ -370,6 +370,7 @@ class Survey:
             then = result.recipe.get("inputs", {})
             made = sorted(result.outputs) == list(recipe.outputs)
             same = result.recipe.get("how") == recipe.how and made and result.task == name
+            same = same and result.recipe.get("around", {}) == recipe.around
             return same and all(then.get(file) == now for file, now in declared.items())
 
         return [result for result in self.made_by(task) if agrees(result)]

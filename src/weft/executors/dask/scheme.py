@@ -36,7 +36,7 @@ class Dask(Scheme):
         if work.calls is not None or work.shared:
             return
         for task, spec in work.workflow.specs.items():
-            text = text_of(spec.run or "", spec.shell)
+            text = text_of(spec.run or "", spec.shell, spec.around)
             for pattern, names in matching(text, str(work.directory), spec.ignores):
                 lost = sorted(set(names).difference(listed_files(work.workflow, task)))
                 if lost:

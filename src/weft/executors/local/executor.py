@@ -17,6 +17,7 @@ from weft.errors import InputError
 from weft.executors.allotments import Allotment
 from weft.executors.base import Workload
 from weft.executors.command import explain, marks, own_environment, run_command
+from weft.executors.containers import end_containers, has_containers
 from weft.executors.cpu_share import CpuTimes, cpu_share, times_of_tree, wanted_cores
 from weft.executors.gpus import gpu_names
 from weft.executors.holdings import Holdings
@@ -155,6 +156,8 @@ class LocalExecutor(Listening[LocalAttempt]):
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """What happened since the journal ended: what is left of that time is ended first."""
         ended = dict.fromkeys(kill_left_behind(self._jobs.home), time.time())
+        if has_containers(self._jobs.workflow):
+            end_containers(self._jobs.home)
         ends = self._jobs.find_ends(running, ended)
         self._jobs.clear()
         lost = [self._jobs.lost(item, host) for item, host in held if not self._jobs.is_there(item)]

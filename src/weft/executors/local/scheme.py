@@ -39,13 +39,17 @@ class Local(Scheme):
     def check_work(self, work: Workload) -> None:
         """The shells that tasks choose must be there."""
         from weft.executors.command import find_shell
+        from weft.executors.containers import check_surroundings
         from weft.executors.workspace import AttemptError
 
         if work.calls is not None:
             return
+        check_surroundings(work.workflow, str(work.directory))
         seen = set[str]()
         for task, spec in work.workflow.specs.items():
             if spec.shell is None or spec.shell in seen:
+                continue
+            if spec.around is not None and spec.around.is_wrapped:  # there, it may be
                 continue
             seen.add(spec.shell)
             try:
