@@ -70,7 +70,10 @@ def test_a_small_command_of_a_large_process_is_known_to_be_no_larger(tmp_path: P
 
 
 def test_many_processes_at_a_time_are_seen_by_who_looks() -> None:
-    code = f"import sys; x = bytearray({40 * MB}); print(1, flush=True); sys.stdin.read()"
+    # in one piece, whatever the buffers of two that write to one pipe
+    code = (
+        f"import os, sys; x = bytearray({40 * MB}); os.write(1, bytes((49, 10))); sys.stdin.read()"
+    )
     both = f"{python(code)} & exec {python(code)}"
     with subprocess.Popen(
         ["bash", "-c", f"exec 3<&0; {both.replace('&', '<&3 &', 1)}"],

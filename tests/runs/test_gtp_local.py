@@ -75,7 +75,7 @@ def test_a_command_that_is_stopped(data: Path) -> None:
     def act(me: Somebody) -> None:
         me.until_running({0, 1})
         k = int(me.running_on(1)[-1])
-        [(attempt, group)] = me.until(lambda: pids(data, k))
+        attempt, group = me.until(lambda: pids(data, k))[-1]
         os.killpg(group, signal.SIGSTOP)
         moved.append((k, attempt, group))
         me.until(lambda: any(what(e) == 0 for e in me.heard(SpeedChanged)))
@@ -94,10 +94,11 @@ def test_a_command_that_is_stopped(data: Path) -> None:
     assert somebody.error is None, somebody.error
     run = checked(outcome)
     k, attempt, _ = moved[0]
-    first, second = attempts_at(run, f"made{k}")
-    assert first == (attempt, "cancelled")
-    assert second[1] == "finished"
-    assert run.restarts == 1
+    tries = attempts_at(run, f"made{k}")
+    assert (attempt, "cancelled") in tries
+    # on a busy machine others may be found slow, and moved, too
+    assert [end for _, end in tries] == ["cancelled"] * (len(tries) - 1) + ["finished"]
+    assert run.restarts >= len(tries) - 1
     halves_are_whole(data, run, 2)
     assert not [e for e in os.scandir(outcome.home / "attempts") if e.is_dir()]
 
