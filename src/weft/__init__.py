@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from weft.flow import Flow
     from weft.model import Platform, Run, Schedule, Workflow
     from weft.runs.outcome import Outcome, RunFailedError
+    from weft.scheduling.margins import margins
     from weft.scheduling.rewinding import rewind_set
 
 # A public name is imported when it is first used, so that `import weft` is instant.
@@ -45,6 +46,7 @@ _LATER = {
     "flow": "Flow",
     "model": "Platform Run Schedule Workflow",
     "runs.outcome": "Outcome RunFailedError",
+    "scheduling.margins": "margins",
     "scheduling.rewinding": "rewind_set",
 }
 __getattr__ = lazily(__name__, **_LATER)
@@ -66,6 +68,7 @@ __all__ = [
     "estimate",
     "load",
     "load_platform",
+    "margins",
     "pareto",
     "plan",
     "progress",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from weft.charts.build import chart_of
-from weft.charts.critical import critical_path
 from weft.charts.gantt import page
 from weft.model import Schedule
+from weft.scheduling.critical import critical_path
 
 from .schedules import HOSTILE, hostile_schedule, random_schedule
 

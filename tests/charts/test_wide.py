@@ -13,13 +13,13 @@ import pytest
 import weft
 from weft.charts.build import chart_of, run_chart_of
 from weft.charts.chart import Chart
-from weft.charts.critical import Bound, critical_steps
 from weft.charts.gantt import SUFFIXES, page, write_gantt
 from weft.charts.picture import svg
 from weft.model import Run, Schedule
 from weft.model.profiles import profile, rows_of
 from weft.model.record import AttemptLog
 from weft.model.resources import Cores
+from weft.scheduling.critical import Bound, critical_steps
 
 from .browser import NEEDED, looked_at
 from .fitted import PLATFORM, WORKFLOW, fitted_plan, fitted_run, planned

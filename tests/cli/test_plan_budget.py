@@ -15,6 +15,7 @@ import weft as library
 from weft.cli.shared.tables import tell_when_slow
 from weft.errors import InputError, TooLateError, UnaffordableError
 from weft.model import Schedule
+from weft.scheduling.margins import plan_to_dict
 from weft.scheduling.search_progress import report_to
 
 from .commands import PLATFORM, refuse, succeed, written
@@ -53,7 +54,7 @@ def test_the_summary_with_a_budget() -> None:
     lines = lines_of(succeed(*ARGUMENTS, "--budget", "10"))
     assert lines[1].startswith("planner best-affordable: makespan 7 s, cost 6, ")
     assert lines[2] == "budget 10: cost 6, 4 left"
-    assert "left fast 5 s 7 s" in lines
+    assert "left fast 5 s 7 s - -" in lines
 
 
 def test_a_reserve_is_left() -> None:
@@ -124,8 +125,16 @@ def test_the_fastest_within_a_budget(budget: float, cost: float) -> None:
 
 def test_json_says_what_was_asked() -> None:
     printed = json.loads(succeed(*ARGUMENTS, "--budget", "10", "--json"))
-    assert list(printed) == ["planner", "by", "makespan", "cost", "budget", "tasks"]
-    assert printed == {**by_library(budget=10).to_dict(), "budget": 10}
+    assert list(printed) == [
+        "planner",
+        "by",
+        "makespan",
+        "cost",
+        "critical_path",
+        "budget",
+        "tasks",
+    ]
+    assert printed == {**plan_to_dict(by_library(budget=10)), "budget": 10}
     printed = json.loads(succeed(*ARGUMENTS, "--budget", "10", "--deadline", "8", "--json"))
     assert (printed["budget"], printed["deadline"], printed["makespan"]) == (10, 8, 7)
 

@@ -15,6 +15,7 @@ import pytest
 import weft
 from weft.errors import InputError
 from weft.model import Platform, Schedule, Workflow
+from weft.scheduling.margins import plan_to_dict
 
 WORKFLOW: dict[str, Any] = {
     "name": "w",
@@ -150,6 +151,6 @@ def test_the_library_gives_what_the_command_prints(files: tuple[Path, Path], pla
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
     )
-    ours = planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM), planner).to_dict()
+    ours = plan_to_dict(planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM), planner))
     assert json.loads(done.stdout) == ours
     assert done.stdout == json.dumps(ours, indent=1) + "\n"

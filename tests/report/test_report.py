@@ -55,6 +55,8 @@ def test_figures(tmp_path: Path) -> None:
     assert kinds["(no category)"]["tasks"] == 1
     assert [row["seconds"] for row in told["times"]] == pytest.approx([2.7] * 4 + [1.35] * 2)
     assert told["failures"] == []
+    assert len(told["critical_path"]) == 4
+    assert all(row["critical"] and row["slack"] == 0 for row in told["task_list"])
 
 
 def test_the_same_in_words(tmp_path: Path) -> None:
@@ -73,6 +75,8 @@ def test_the_same_in_words(tmp_path: Path) -> None:
     replans = lines[lines.index("New plans, and why") + 2 :]
     assert re.fullmatch(r"1\.5 s late start of part-\d yes 6\.5 s [0-9.]+ [mµ]?s", replans[0])
     assert not any(line == "Failures" for line in lines)
+    assert any(line.startswith("critical: ") and "no slack: " in line for line in lines)
+    assert lines[lines.index("Critical path") + 1] == "task waited for"
 
 
 def test_cores_and_memory_held_and_wasted(tmp_path: Path) -> None:

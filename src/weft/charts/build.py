@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,19 +24,20 @@ from weft.charts.chart import (
     categories_of,
     unit_for,
 )
-from weft.charts.critical import Arrivals, Spans, arrivals_of, chain, critical_steps
 from weft.model import ENDS, Platform, Run, Schedule
 from weft.model.causes import USED
 from weft.model.events import TaskFailed, TaskFinished
 from weft.model.profiles import amounts_held, host_profiles, kinds_held
-from weft.model.resources import MEMORY, held, kinds_and_pools
+from weft.model.resources import MEMORY, held
 from weft.quantities import against, amount, duration, many
+from weft.scheduling.attempts import reads_of
+from weft.scheduling.critical import Arrivals, arrivals_of
+from weft.scheduling.margins import Margins, margins, margins_of_attempts
 
 
 def chart_of(schedule: Schedule) -> Chart:
     """The chart of a schedule: bar i is task i; rows are processors, hosts kept together."""
-    arrivals = arrivals_of(schedule)
-    steps = critical_steps(schedule, arrivals)
+    arrivals, late = arrivals_of(schedule), margins(schedule)
     order = rows_in_order(schedule.platform)
     row_of = np.empty(len(order), dtype=np.int32)
     row_of[order] = np.arange(len(order), dtype=np.int32)
@@ -52,6 +50,8 @@ def chart_of(schedule: Schedule) -> Chart:
         finish=schedule.finish,
         category=category,
         blocks=_blocks(len(schedule.start), *held(schedule.processor, schedule.cores), row_of),
+        slack=late.slack,
+        spare=late.spare,
     )
     return Chart(
         title=f"{schedule.workflow.name or 'workflow'}, planned by {schedule.planner}",
@@ -63,8 +63,8 @@ def chart_of(schedule: Schedule) -> Chart:
         categories=categories,
         bars=bars,
         inputs=_inputs(schedule, arrivals),
-        critical=tuple(step.task for step in steps),
-        bound=tuple(step.bound.value for step in steps),
+        critical=tuple(step.task for step in late.path),
+        bound=tuple(step.bound.value for step in late.path),
         gauges=_gauges(order, schedule),
     )
 
@@ -172,7 +172,6 @@ def _inputs(schedule: Schedule, arrivals: Arrivals) -> Inputs:
 
 
 LANES = (Lane("planned", 0.0, 0.3, meant=True), Lane("actual", 0.35, 0.65))
-FINISHED = tuple(ENDS.index(end) for end in ("finished", "rewound"))
 
 
 def run_chart_of(run: Run) -> Chart:
@@ -182,8 +181,8 @@ def run_chart_of(run: Run) -> Chart:
     first = run.workflow.n_tasks * len(planned)  # the bar of the first attempt
     order = rows_in_order(run.platform)
     names, colours, category = _categories(run)
-    read = _reads(run)
-    steps = chain(_spans(run), _inner(read))
+    read = reads_of(run)
+    late = margins_of_attempts(run, read)
     return Chart(
         title=f"{run.workflow.name or 'workflow'}, run by {run.strategy}",
         facts=_run_facts(run),
@@ -193,31 +192,16 @@ def run_chart_of(run: Run) -> Chart:
         lanes=LANES if planned else (Lane(),),
         categories=names,
         colours=colours,
-        bars=_bars(run, order, category),
+        bars=_bars(run, order, category, late),
         inputs=_run_inputs(run, read, first),
-        critical=tuple(first + step.task for step in steps),
-        bound=tuple(step.bound.value for step in steps),
+        critical=tuple(first + step.task for step in late.path),
+        bound=tuple(step.bound.value for step in late.path),
         moments=tuple(e.time for e in run.evaluations if e.taken),
         gauges=_gauges(order, *planned, run),
     )
 
 
-def _spans(run: Run) -> Spans:
-    """The attempts, for the critical path."""
-    log = run.attempts
-    return Spans(
-        log.processor,
-        log.start,
-        log.finish,
-        np.arange(len(log.task), dtype=np.int32),
-        run.platform.host[log.processor],
-        log.cores,
-        log.amount,
-        len(kinds_and_pools(run.workflow)[0]),
-    )
-
-
-def _bars(run: Run, order: IntArray, category: IntArray) -> Bars:
+def _bars(run: Run, order: IntArray, category: IntArray, late: Margins) -> Bars:
     log, planned, names = run.attempts, run.plans[:1], run.workflow.task_names
     row_of = np.empty(len(order), dtype=np.int32)
     row_of[order] = np.arange(len(order), dtype=np.int32)
@@ -225,6 +209,8 @@ def _bars(run: Run, order: IntArray, category: IntArray) -> Bars:
     parts = [*((0, *held(p.processor, p.cores)) for p in planned),
              (len(names) * len(planned), *held(log.processor, log.cores))]  # fmt: skip
     taken = np.concatenate([first + bar for first, bar, _ in parts])
+    meant = np.zeros(sum(counts[:-1]))  # what was planned shows no time to spare
+    over = run.n_done == len(names)  # until then nobody knows how late anything may be
     return Bars(
         name=names * len(planned) + tuple(names[task] for task in log.task.tolist()),
         row=row_of[np.concatenate([*(plan.processor for plan in planned), log.processor])],
@@ -233,6 +219,8 @@ def _bars(run: Run, order: IntArray, category: IntArray) -> Bars:
         finish=np.concatenate([*(plan.finish for plan in planned), log.finish]),
         category=category,
         blocks=_blocks(sum(counts), taken, np.concatenate([p for *_, p in parts]), row_of),
+        slack=np.concatenate([meant, late.slack]) if over else None,
+        spare=np.concatenate([meant, late.spare]) if over else None,
     )
 
 
@@ -287,20 +275,6 @@ def _run_rows(run: Run, order: IntArray, end: float) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-# One row per item that an attempt read: who made it (an attempt, or OUTSIDE), by which transfer it
-# came, and whether this is shown: it is the first to read what a transfer brought.
-_READ = np.dtype(
-    [("item", "i4"), ("source", "i4"), ("target", "i4"), ("sent", "f8"), ("arrival", "f8"),
-     ("shown", "?")]
-)  # fmt: skip
-
-
-def _inner(reads: Any) -> Arrivals:
-    """Those that an attempt made, for the critical path."""
-    made = reads[reads["source"] != OUTSIDE]
-    return Arrivals(*(made[name] for name in _READ.names or ()))
-
-
 def _run_inputs(run: Run, reads: Any, first: int) -> Inputs:
     """As the chart holds them; the attempts' bars begin at `first`."""
     names, item, source = run.workflow.item_names, reads["item"], reads["source"]
@@ -313,63 +287,3 @@ def _run_inputs(run: Run, reads: Any, first: int) -> Inputs:
         size=run.workflow.item_size[item],
         shown=reads["shown"],
     )
-
-
-def _reads(run: Run) -> Any:
-    """What every attempt read: the latest complete copy on its host when it started."""
-    wf, log, reads = run.workflow, run.attempts, list[tuple[int, int, int, float, float, bool]]()
-    host = run.platform.host[log.processor].tolist()
-    start, finish, tasks = log.start.tolist(), log.finish.tolist(), log.task.tolist()
-    makers, moves = _makers(run), _moves(run)
-    seen: set[tuple[int, int, float]] = set()
-    for k, task in enumerate(tasks):
-        for item in wf.in_item[wf.in_ptr[task] : wf.in_ptr[task + 1]].tolist():
-            producer = int(wf.item_producer[item])
-            if producer < 0:
-                reads.append((item, OUTSIDE, k, 0.0, 0.0, False))
-                continue
-            made = _latest(makers[producer], start[k])
-            if made is None:
-                continue
-            maker = int(made[1])
-            moved = _latest(moves[item, host[k]], start[k])
-            if moved is None or host[maker] == host[k]:
-                reads.append((item, maker, k, finish[maker], finish[maker], False))
-                continue
-            arrival, sent = moved
-            made = _latest(makers[producer], sent)  # what was moved, not what was made again later
-            maker = maker if made is None else int(made[1])
-            new = (item, host[k], arrival) not in seen
-            seen.add((item, host[k], arrival))
-            reads.append((item, maker, k, sent, arrival, new))
-    return np.array(reads, dtype=_READ)
-
-
-def _makers(run: Run) -> dict[int, list[tuple[float, int]]]:
-    """By task: when attempts at it finished, and which they were."""
-    log = run.attempts
-    result: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    for k in np.flatnonzero(np.isin(log.end, FINISHED)).tolist():
-        result[int(log.task[k])].append((float(log.finish[k]), k))
-    for entries in result.values():
-        entries.sort()
-    return result
-
-
-def _moves(run: Run) -> dict[tuple[int, int], list[tuple[float, float]]]:
-    """By item and host: when it arrived there, and when it was sent."""
-    log = run.transfers
-    result: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
-    for k in np.flatnonzero(np.isfinite(log.arrival)).tolist():
-        result[int(log.item[k]), int(log.target[k])].append(
-            (float(log.arrival[k]), float(log.sent[k]))
-        )
-    for entries in result.values():
-        entries.sort()
-    return result
-
-
-def _latest(entries: Sequence[tuple[float, float]], time: float) -> tuple[float, float] | None:
-    """The last of the entries, which are in order, that is not after the time."""
-    at = bisect_right(entries, (time, math.inf))
-    return entries[at - 1] if at else None

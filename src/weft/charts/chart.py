@@ -78,6 +78,8 @@ class Bars:
     finish: FloatArray
     category: IntArray
     blocks: Blocks | None = None  # None: each takes its row
+    slack: FloatArray | None = None  # how much later it may end, and all ends when it does
+    spare: FloatArray | None = None  # and nothing else starts later; None: nobody knows
 
 
 @dataclass(frozen=True, eq=False)

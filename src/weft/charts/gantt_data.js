@@ -176,6 +176,10 @@ function describe(bar, most) {
   const meant = meantFor.get(bars.name[bar]);
   if (meant !== undefined) facts.push(["planned", plannedLine(meant)]);
   facts.push(["critical path", criticalLine(bar)]);
+  if (bars.slack) {
+    facts.push(["slack", `${duration(bars.slack[bar])}, and all ends when it does`],
+               ["spare", `${duration(bars.spare[bar])}, and no task starts later`]);
+  }
   const read = inputsOf(bar), made = outputsOf(bar);
   for (let i = 0; i < Math.min(most, read.length); i++) {
     facts.push([i === 0 ? "inputs" : "", inputLine(read[i])]);

@@ -218,6 +218,10 @@ function drawBars(pen) {
       drawnTo = x + width;
       pen.fillStyle = chart.palette[bars.category[bar]];
       pen.fillRect(x, y, width > 3 ? width - 0.7 : width, height);
+      if (bars.spare && bars.spare[bar] > 0) {  // how much later it may end, and nobody waits
+        const room = xOf(bars.finish[bar] + bars.spare[bar]) - x - width;
+        pen.fillRect(x + width, y + height / 2 - 1, room, 2);
+      }
       if (height >= 10 && width > 14 && block === all[0]) names.push([bar, x, y, width, height]);
     }
   }

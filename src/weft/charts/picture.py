@@ -88,6 +88,7 @@ VECTOR_TRANSFERS = 1500  # more than these become an image inside an SVG
 MOST_NAMES = 2000
 HELD = "#a9bcd6"  # memory, and other amounts
 MEANT: dict[str, Any] = {"color": "#53657f", "linewidth": 0.9, "linestyle": (0, (3, 2))}
+SPARE: dict[str, Any] = {"colors": "#b9c0ca", "linewidths": 2.2}
 USED: dict[str, Any] = {"color": "#b04a00", "linewidth": 0.9}
 _NAME: dict[str, Any] = {
     "ha": "center",
@@ -173,6 +174,25 @@ def draw_bars(axes: Axes, chart: Chart, inches: float) -> None:
                 alpha=PALE if pale else None,
                 zorder=3,
             )
+
+
+def draw_spare(axes: Axes, chart: Chart) -> None:
+    """A thin line after each bar: how much later it may end, and nothing else starts later."""
+    from matplotlib.collections import LineCollection
+
+    if (bars := _with_spare(chart)) is None:
+        return
+    finish, spare = chart.bars.finish[bars], chart.bars.spare
+    assert spare is not None
+    ends = _lines(chart, bars, finish, bars, finish + spare[bars])
+    axes.add_collection(LineCollection(list(ends), zorder=2.9, **SPARE), False)
+
+
+def _with_spare(chart: Chart) -> IntArray | None:
+    """The bars that may end later, if there are any."""
+    if chart.bars.spare is None or not chart.bars.spare.any():
+        return None
+    return np.flatnonzero(chart.bars.spare > 0).astype(np.int32)
 
 
 def draw_ties(axes: Axes, chart: Chart) -> None:
@@ -455,6 +475,7 @@ def _figure(chart: Chart) -> Figure:
     draw_rows(axes, chart)
     draw_transfers(axes, chart)
     draw_bars(axes, chart, inches)
+    draw_spare(axes, chart)
     draw_ties(axes, chart)
     draw_gauges(axes, chart)
     draw_moments(axes, chart)
@@ -554,6 +575,9 @@ def _legend(chart: Chart, lettering: Lettering) -> list[Any]:
     pale = [lane.name for lane in chart.lanes if lane.meant]
     marks += [(name, Patch(facecolor=chart.palette[0], alpha=PALE)) for name in pale]
     marks.append(("critical path", Line2D([], [], color=INK, linewidth=1.8)))
+    if _with_spare(chart) is not None:
+        mark = Line2D([], [], color=SPARE["colors"], linewidth=SPARE["linewidths"])
+        marks.append(("spare time", mark))
     if chart.inputs.shown.any():
         marks.append(("transfer", Line2D([], [], color=TRANSFER, linewidth=0.8)))
     if chart.moments:

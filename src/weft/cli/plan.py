@@ -27,6 +27,7 @@ from weft.runs.options import read_time
 if TYPE_CHECKING:
     from weft.model import Expectation, Schedule
     from weft.scheduling.frontier import Frontier
+    from weft.scheduling.margins import Margins
 
 SHOWN = 30  # tasks listed one by one; beyond that a summary says more
 
@@ -123,7 +124,9 @@ def plan(
             reserve=reserve,
         )
     if as_json:
-        content = schedule.to_dict()
+        from weft.scheduling.margins import plan_to_dict
+
+        content = plan_to_dict(schedule)
         tasks = content.pop("tasks")  # after what was asked for
         content |= {**_asked(budget, deadline), **_up_to_date(left), "tasks": tasks}
         print(json.dumps(content, indent=1))
@@ -242,8 +245,10 @@ def show(
     reserve: float = 0.0,
 ) -> None:
     """Print a summary, each processor's share, and the tasks where they are few."""
+    from weft.scheduling.margins import margins
+
     wf, pf = schedule.workflow, schedule.platform
-    span = schedule.makespan
+    span, late = schedule.makespan, margins(schedule)
     # within a budget: what is said can be asked for as a deadline
     ends = precise(span) if budget is None else in_seconds(span)
     say_size(wf, pf)
@@ -264,12 +269,14 @@ def show(
         )
     if schedule.by:
         say(f"found by {schedule.by}")
+    if late.path:
+        say(f"critical: {late.in_words(wf.task_names)}")
     processor_table(schedule, {"tasks": schedule.start >= 0})
     if wf.n_tasks <= SHOWN:
-        _show_tasks(schedule)
+        _show_tasks(schedule, late)
 
 
-def _show_tasks(schedule: Schedule) -> None:
+def _show_tasks(schedule: Schedule, late: Margins) -> None:
     from weft.model.profiles import amounts_held
     from weft.model.resources import MEMORY
 
@@ -286,7 +293,9 @@ def _show_tasks(schedule: Schedule) -> None:
             *(column[task] for column in more.values()),
             duration(schedule.start[task], 3),
             duration(schedule.finish[task], 3),
+            duration(late.slack[task]) if late.slack[task] else "-",
+            duration(late.spare[task]) if late.spare[task] else "-",
         ]
         for task in sorted(range(len(names)), key=lambda t: schedule.start[t])
     ]
-    table(["task", "processor", *more, "start", "finish"], rows, texts=2)
+    table(["task", "processor", *more, "start", "finish", "slack", "spare"], rows, texts=2)

@@ -181,7 +181,7 @@ class Schedule(FrozenArrays):
         return sent
 
     def to_dict(self) -> dict[str, Any]:
-        """What `weft plan --json` prints."""
+        """What `weft plan --json` prints, but for slack and the like."""
         platform, n = self.platform, self.workflow.n_tasks
         memory = np.zeros(n) if self.needs is None else self.needs.of(MEMORY)
         rows = zip(

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from weft.model.events import NewStrategy
     from weft.runs.home import RunHome
     from weft.runs.replay import Replayed
+    from weft.scheduling.margins import Margins
 
-APART = ("run", "money", "states", "used")  # of what is told as it is
+APART = ("run", "money", "states", "used", "margins")  # of what is told as it is
 NO_CATEGORY = "(no category)"
 FINISHED, FAILED = ENDS.index("finished"), ENDS.index("failed")
 
@@ -125,6 +126,7 @@ class Report:
     run: Run
     states: tuple[str, ...]  # of each task, see weft.report.states
     used: dict[int, dict[str, Any]]  # by attempt, see weft.executors.usage
+    margins: Margins | None  # of a run that did everything: slack, spare and the critical path
 
     @property
     def paid(self) -> bool:
@@ -139,6 +141,8 @@ class Report:
             result[key] = [asdict(row) for row in result[key]]
         result["switched"] = None if self.switched is None else asdict(self.switched)
         result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
+        names, late = self.run.workflow.task_names, self.margins
+        result["critical_path"] = None if late is None else [names[s.task] for s in late.path]
         result["task_list"] = [asdict(task) for task in tasks_of(self)]
         return {**result, **self.run.recovery(), **self._limits()}
 
@@ -173,6 +177,7 @@ def report_of(home: RunHome) -> Report:
 def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = None) -> Report:
     """The report of a run that was replayed."""
     from weft.runs.options import why
+    from weft.scheduling.margins import margins
 
     header, coordinator = replayed.header, replayed.driver.coordinator
     ended = [float(end["time"]) for end in replayed.ends if "time" in end]
@@ -216,6 +221,7 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         run=run,
         states=tuple(task_states(replayed, status == "running")),
         used=used,
+        margins=margins(run) if run.n_done == header.workflow.n_tasks else None,
     )
 
 

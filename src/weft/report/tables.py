@@ -16,6 +16,12 @@ from weft.report.words import against_deadline, moment, not_enough, recovery_of
 
 SLOWEST, MOST = 10, 20  # rows of tables that could be long
 
+WAITED = {  # by what bound a task of the critical path
+    "nothing": "nothing",
+    "data": "data of {}",
+    "processor": "its processor, after {}",
+    "amounts": "memory or the like that {} held",
+}
 Columns = dict[str, Callable[[Any], str]]  # what each has of a row
 
 
@@ -60,6 +66,8 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ("new plans", plans),
     ]
     facts += [("transfers", f"{r.moved:,}")] if r.moved else []
+    if r.margins is not None and r.margins.path:
+        facts.append(("critical", r.margins.in_words(r.run.workflow.task_names)))
     facts += [("cost", cost_of(r))] if r.paid else []
     facts += [("deadline", deadline_of(r))] if math.isfinite(r.run.deadline) else []
     facts += [("adapted", adapted)] if (adapted := recovery_of(r.run)) else []
@@ -101,7 +109,16 @@ def cost_of(report: Report) -> str:
 
 def sheets_of(report: Report) -> list[Sheet]:
     """The tables that have something to tell."""
-    every = (_failures, _slowest, _categories, _usage, _suggestions, _replans, _processors)
+    every = (
+        _failures,
+        _slowest,
+        _critical,
+        _categories,
+        _usage,
+        _suggestions,
+        _replans,
+        _processors,
+    )
     return [sheet for make in every if (sheet := make(report)).rows]
 
 
@@ -147,7 +164,21 @@ def _slowest(r: Report) -> Sheet:
         "actual": lambda t: duration(t.seconds),
         "ratio": lambda t: _ratio(t.seconds, t.expected, r),
     }
+    if (late := r.margins) is not None:
+        slack = dict(zip(r.run.workflow.task_names, late.slack.tolist(), strict=True))
+        columns["slack"] = lambda t: duration(slack[t.task]) if slack[t.task] else "-"
     return _sheet("Slowest tasks", r.times[:SLOWEST], columns)
+
+
+def _critical(r: Report) -> Sheet:
+    """The chain of tasks that decided the end."""
+    path = () if r.margins is None else r.margins.path
+    names, rows = r.run.workflow.task_names, list[tuple[str, str]]()
+    for step, before in zip(path, (None, *path), strict=False):
+        after = "" if before is None else names[before.task]
+        rows.append((names[step.task], WAITED[step.bound.value].format(after)))
+    columns: Columns = {"<task": lambda row: row[0], "<waited for": lambda row: row[1]}
+    return _sheet("Critical path", rows[-MOST:], columns, _more(rows[-MOST:], rows))
 
 
 def _categories(r: Report) -> Sheet:

@@ -47,6 +47,9 @@ class ListedTask:
     cores: int | None = None  # that the last attempt holds, or held
     memory: float | None = None  # the same of bytes
     used: dict[str, Any] | None = None  # by the last attempt, see weft.executors.usage
+    slack: float | None = None  # seconds that it could have ended later, and all ended when it did
+    spare: float | None = None  # and nothing else started later
+    critical: bool | None = None  # it had no slack
 
 
 def tasks_of(report: Report) -> Iterator[ListedTask]:
@@ -59,6 +62,7 @@ def tasks_of(report: Report) -> Iterator[ListedTask]:
         last[task] = k
     kept, memory = _kept(Path(report.home)), amounts_held(run, MEMORY)
     plan, reused = run.plans[0] if run.plans else None, {*report.reused}
+    late = report.margins
     for task, name in enumerate(names):
         k, spec = last[task], run.workflow.spec(task)
         tried = k >= 0
@@ -83,6 +87,9 @@ def tasks_of(report: Report) -> Iterator[ListedTask]:
             cores=attempts.width(k) if tried else None,
             memory=float(memory[k]) if tried else None,
             used=report.used.get(k),
+            slack=None if late is None else float(late.slack[task]),
+            spare=None if late is None else float(late.spare[task]),
+            critical=None if late is None else bool(late.critical[task]),
         )
 
 

@@ -94,8 +94,13 @@ def critical_path(schedule: Schedule) -> list[int]:
 
 def critical_steps(schedule: Schedule, arrivals: Arrivals | None = None) -> list[Step]:
     """The critical path of a schedule, with what bound each start."""
+    return chain(spans_of_plan(schedule), arrivals or arrivals_of(schedule))
+
+
+def spans_of_plan(schedule: Schedule) -> Spans:
+    """The tasks as they are planned."""
     needs = schedule.needs
-    spans = Spans(
+    return Spans(
         schedule.processor,
         schedule.start,
         schedule.finish,
@@ -105,7 +110,6 @@ def critical_steps(schedule: Schedule, arrivals: Arrivals | None = None) -> list
         None if needs is None else needs.amount,
         0 if needs is None else len(needs.kinds),
     )
-    return chain(spans, arrivals or arrivals_of(schedule))
 
 
 def chain(spans: Spans, arrivals: Arrivals) -> list[Step]:

@@ -5,10 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from weft.charts.critical import Bound, critical_path, critical_steps
+from charts.schedules import even, placed, platform, random_schedule, workflow
 from weft.model import Item, Schedule, Workflow
-
-from .schedules import even, placed, platform, random_schedule, workflow
+from weft.scheduling.critical import Bound, critical_path, critical_steps
 
 
 def steps(schedule: Schedule) -> list[tuple[int, str]]:
