@@ -43,6 +43,7 @@ def test_workers_and_scheduler_import_little() -> None:
         "weft.executors.dask",
         "weft.executors.dask.messages",
         "weft.executors.dask.tasks",
+        "weft.executors.packing",
         "weft.executors.progress",
         "weft.executors.usage",
         "weft.lazy",

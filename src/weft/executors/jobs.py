@@ -11,6 +11,7 @@ from weft.executors.base import Workload
 from weft.executors.command import CommandJob, CommandOutcome, unlisted
 from weft.executors.kept import ENDING
 from weft.executors.paths import log_name
+from weft.executors.results import settle_result
 from weft.model.causes import CAUSE, USED
 from weft.model.events import (
     OWN_FAULT,
@@ -21,7 +22,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
-from weft.store.content import digest_of, settle
+from weft.store.content import digest_of
 from weft.store.making import Making, content_of_pickle
 from weft.store.programs import VALUE
 from weft.store.store import KeptResult, Result
@@ -193,7 +194,7 @@ class Jobs:
             return "", ""
         making, why = making.unless(other)
         if isinstance(source, str):
-            file = settle(source)
+            file = settle_result(source)
         else:
             file = (0, 0, 0, "") if source is None else (len(source), 0, 0, digest_of(source))
         if file is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import struct
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import WeftError
-from weft.store.content import Entry, Memory, digest_of, settle
+from weft.executors import packing
+from weft.executors.packing import Frame, Frames
+from weft.store.content import Entry, Memory, digest_of, settle, status_of
 from weft.store.store import KeptResult
 
 SMALL = "small.bin"
@@ -36,7 +37,7 @@ def error_path(results: str | os.PathLike[str], task: int) -> str:
 def load_error(results: str | os.PathLike[str], task: int) -> Exception | None:
     """The error that a task raised last, as far as it can be had."""
     try:
-        error = pickle.loads(Path(error_path(results, task)).read_bytes())
+        error = packing.unpack(packing.read(error_path(results, task)))
     except Exception:  # there is none, or unpickling it calls code that raises
         return None
     return error if isinstance(error, Exception) else None
@@ -76,11 +77,11 @@ class SmallResults:
             raise OSError(28, "No space left on device")
 
     def keep_apart(
-        self, task: int, content: bytes, note: Callable[[str], None] = lambda path: None
+        self, task: int, frames: Frames, note: Callable[[str], None] = lambda path: None
     ) -> None:
         """Keep a result in a file of its own, which appears whole, after it was taken note of."""
         path = result_path(self._results, task)
-        write_private(path + ".tmp", content)
+        packing.write_frames(path + ".tmp", frames)
         note(path + ".tmp")
         os.replace(path + ".tmp", path)
         self.large.add(task)
@@ -194,7 +195,7 @@ class KeptResults:
         try:
             os.link(source, target + ".tmp")
         except OSError:  # it is among small ones, or this file system has no links
-            write_private(target + ".tmp", read_result(self.folder(kept.run), kept.number))
+            packing.write_frames(target + ".tmp", read_result(self.folder(kept.run), kept.number))
             entry = settle(target + ".tmp")
         if entry is None or entry[3] != kept.file[3]:
             raise FileNotFoundError(2, "it is not what it was", source)
@@ -211,7 +212,7 @@ def load_result(results: str | os.PathLike[str], task: int, name: str = "") -> A
     shown = repr(name) if name else str(task)
     path = Path(result_path(results, task))
     try:
-        return pickle.loads(read_result(results, task))
+        return packing.unpack(read_result(results, task))
     except FileNotFoundError:
         raise NoResultError(f"task {shown} has no result: it has not finished") from None
     except Exception as error:  # unpickling calls code of the objects, which may raise anything
@@ -219,14 +220,25 @@ def load_result(results: str | os.PathLike[str], task: int, name: str = "") -> A
         raise WeftError(f"the result of task {shown} cannot be read: {what} ({path})") from error
 
 
-def read_result(results: str | os.PathLike[str], task: int) -> bytes:
-    """The result of a task that has finished, as it is pickled."""
+def read_result(results: str | os.PathLike[str], task: int) -> list[Frame]:
+    """The result of a task that has finished, as it is packed."""
     try:
-        return Path(result_path(results, task)).read_bytes()
+        return packing.read(result_path(results, task))
     except FileNotFoundError:
         place = small_places(results).get(task)
         if place is None:
             raise
         with open(os.path.join(results, SMALL), "rb") as file:
             file.seek(place[0])
-            return file.read(place[1])
+            return [file.read(place[1])]
+
+
+def settle_result(path: str) -> Entry | None:
+    """The status and content of a result that is made; a link has those that it has elsewhere.
+
+    It is never written to, under whatever name, and its time was set when it was first settled.
+    """
+    entry = settle(path)
+    if entry is None or os.stat(path).st_nlink == 1:
+        return entry
+    return (*status_of(os.stat(path)), entry[3])

@@ -36,9 +36,12 @@ NO_INODE = -1
 _DERIVED = "__pycache__"  # Python writes there what it reads beside it
 
 
-def digest_of(content: bytes) -> str:
+def digest_of(*content: bytes | memoryview) -> str:
     """The digest of some bytes."""
-    return hashlib.sha256(content).hexdigest()[:32]
+    whole = hashlib.sha256()
+    for part in content:
+        whole.update(part)
+    return whole.hexdigest()[:32]
 
 
 def digest_of_parts(*parts: str) -> str:

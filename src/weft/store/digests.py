@@ -26,6 +26,7 @@ PYTHON = f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}
 PLACES = ("__module__", "__firstlineno__", "__qualname__")
 PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis)})
 _SHORT = 40  # bytes that stand for themselves
+_LARGE = 1 << 20  # bytes of an array that are not copied
 
 
 def digests_of(calls: Sequence[Call]) -> list[str | None]:
@@ -82,7 +83,7 @@ class Digesting:
         named = [self.of(key) + self.of(call.kwargs[key]) for key in sorted(call.kwargs)]
         return [*map(self.of, call.args), b"", *named]
 
-    def hash(self, kind: str, *parts: bytes) -> bytes:
+    def hash(self, kind: str, *parts: bytes | memoryview) -> bytes:
         """One digest for several."""
         whole = hashlib.blake2b(kind.encode(), digest_size=self.size)
         for part in parts:
@@ -137,7 +138,7 @@ class Digesting:
         if kind is types.ModuleType:
             return self.hash("module", value.__name__.encode())
         if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and not value.dtype.hasobject:
-            return self.hash("array", repr((value.dtype, value.shape)).encode(), value.tobytes())
+            return self.hash("array", repr((value.dtype, value.shape)).encode(), _bytes_of(value))
         return self._reduced(value)
 
     def _program(self, thing: Any) -> bytes:
@@ -202,6 +203,14 @@ class Digesting:
     def name(self, thing: Any) -> bytes:
         """The digest of a name."""
         return self.hash("named", f"{thing.__module__}.{thing.__qualname__}".encode())
+
+
+def _bytes_of(array: Any) -> bytes | memoryview:
+    """What an array holds; a large one is not copied for that."""
+    if array.nbytes < _LARGE or not array.flags.c_contiguous:
+        content: bytes = array.tobytes()
+        return content
+    return memoryview(array.reshape(-1).view("u1"))
 
 
 def _listed(items: Iterable[Any] | None) -> list[Any] | None:

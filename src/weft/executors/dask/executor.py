@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weft.errors import InputError, WeftError
 from weft.executors.base import Workload
 from weft.executors.dask.cluster import Cluster
-from weft.executors.dask.jobs import DaskJobs, dumps
+from weft.executors.dask.jobs import DaskJobs, packed
 from weft.executors.dask.messages import (
     CopyMessage,
     GoneMessage,
@@ -26,6 +26,7 @@ from weft.executors.dask.messages import (
     WorkersMessage,
 )
 from weft.executors.dask.submissions import HeldResult, Items, Submission, Submissions
+from weft.executors.dask.tasks import Packed
 from weft.executors.dask.workers import Leaving, WorkerWatch
 from weft.executors.listening import Listening
 from weft.executors.processes import GRACE, kill_left_behind
@@ -267,12 +268,12 @@ class DaskExecutor(Listening[Submission | None]):
             if warning := self._jobs.check_taken(given.task, given.attempt, taken):
                 given.end = end = end._replace(warning=warning)
         if end.content is not None:
-            self._jobs.keep(given.task, end.content, given.attempt, end)
+            self._jobs.keep(given.task, Packed(end.content), given.attempt, end)
             self._finish(given)
         elif self._jobs.is_product(given.task) or self._jobs.files_for_home(given.task):
             self._bring_home(given)
         elif self._items.keep_results and self._jobs.calls is not None:
-            self._bring_home(given, dumps)
+            self._bring_home(given, packed)
         else:
             if self._jobs.calls is not None:
                 self._jobs.note_result(given.task, given.attempt, end, None)
@@ -280,11 +281,11 @@ class DaskExecutor(Listening[Submission | None]):
                 self._jobs.keep(given.task, {}, given.attempt, end)
             self._finish(given)
 
-    def _bring_home(self, given: Submission, packed: Callable[[Any], bytes] | None = None) -> None:
+    def _bring_home(self, given: Submission, pack: Callable[[Any], Packed] | None = None) -> None:
         async def bring() -> None:
             try:
                 content = await self._cluster.client.gather(given.future)
-                content = content if packed is None else packed(content)
+                content = content if pack is None else pack(content)
                 keep, attempt = self._jobs.keep, given.attempt
                 await asyncio.to_thread(keep, given.task, content, attempt, given.end)
                 self.inbox.put([_HomeMessage(given)])

@@ -19,6 +19,7 @@ from weft.executors.command import CommandJob, unlisted
 from weft.executors.dask.messages import TaskMessage
 from weft.executors.dask.tasks import SMALL, Held, Packed, run_call, run_shell
 from weft.executors.jobs import Jobs
+from weft.executors.packing import Frames, pack
 from weft.executors.results import (
     SmallResults,
     error_path,
@@ -216,7 +217,7 @@ class DaskJobs(Jobs):
 
     def _packed(self, number: int) -> Packed:
         try:
-            return Packed(read_result(self.results, number))
+            return Packed(*read_result(self.results, number))
         except OSError as error:
             path = result_path(self.results, number)
             reason = error.strerror or str(error)
@@ -245,13 +246,13 @@ class DaskJobs(Jobs):
     def keep(
         self,
         task: int,
-        content: bytes | dict[str, bytes],
+        content: Packed | dict[str, bytes],
         attempt: int | None = None,
         end: TaskMessage | None = None,
     ) -> None:
         """Bring a product home, after the store was told what it is."""
-        if isinstance(content, bytes):
-            self._keep_result(task, content, attempt, end)
+        if isinstance(content, Packed):
+            self._keep_result(task, content.frames, attempt, end)
             return
         self._note_files(task, attempt, (end and end.contents) or {})
         inside = os.path.realpath(self.data) + "/"
@@ -285,17 +286,17 @@ class DaskJobs(Jobs):
         return SmallResults(self.results)
 
     def _keep_result(
-        self, task: int, content: bytes, attempt: int | None, end: TaskMessage | None
+        self, task: int, frames: Frames, attempt: int | None, end: TaskMessage | None
     ) -> None:
         def note(source: str | bytes) -> None:
             self.note_result(task, attempt, end, source)
 
         try:
-            if len(content) <= SMALL:
-                note(content)
-                self._small.keep(task, content)
+            if sum(map(len, frames)) <= SMALL:
+                note(small := bytes(frames[0]))
+                self._small.keep(task, small)
             else:
-                self._small.keep_apart(task, content, note)
+                self._small.keep_apart(task, frames, note)
         except OSError as error:
             path = result_path(self.results, task)
             raise InputError(f"cannot write it: {error.strerror}", source=path) from None
@@ -325,6 +326,14 @@ class DaskJobs(Jobs):
 
 def _entries(contents: Mapping[str, Sequence[Any]]) -> dict[str, Entry]:
     return {name: (e[0], e[1], e[2], e[3]) for name, e in contents.items()}
+
+
+def packed(value: Any) -> Packed:
+    """A result as it is kept."""
+    try:
+        return Packed(*pack(value))
+    except Exception as error:
+        raise InputError(f"a result cannot be pickled: {error}") from None
 
 
 def dumps(value: Any) -> bytes:

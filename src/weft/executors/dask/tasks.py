@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
+from distributed.protocol import dask_deserialize, dask_serialize
 
+from weft.executors import packing
 from weft.executors.cpu_share import (
     INTERVAL,
     CpuTimes,
@@ -289,11 +291,28 @@ def _reporter() -> tuple[Reporter, str]:
     return worker.plugins[key.rsplit("-", 2)[0]], key
 
 
-@dataclass(frozen=True)
 class Packed:
-    """A result that comes from the client, pickled."""
+    """A result on its way from or to the client, which does not need to understand it."""
 
-    content: bytes
+    def __init__(self, *frames: Any) -> None:
+        self.frames = [memoryview(frame) for frame in frames]
+
+    def __sizeof__(self) -> int:  # as Dask asks what a worker holds
+        return sum(map(len, self.frames))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # to a disk; else as follows
+        return Packed, tuple(map(bytes, self.frames))
+
+
+@dask_serialize.register(Packed)  # type: ignore[untyped-decorator, no-untyped-call]
+def _frames_of(packed: Packed) -> tuple[dict[str, Any], list[memoryview]]:
+    """Its buffers travel as they are, as those of arrays do."""
+    return {}, packed.frames
+
+
+@dask_deserialize.register(Packed)  # type: ignore[untyped-decorator, no-untyped-call]
+def _from_frames(header: dict[str, Any], frames: Sequence[Any]) -> Packed:
+    return Packed(*frames)
 
 
 def run_call(
@@ -305,8 +324,8 @@ def run_call(
 ) -> Any:
     """Call a function; what it raises is reported, so it never reaches the client as an object.
 
-    The result of a product is bytes for the client, who does not need to understand them. If it
-    is to know what the result is, `imports` are what the function counts on of its program.
+    The result of a product is packed for the client. If it is to know what the result is, `imports`
+    are what the function counts on of its program.
     """
     reporter, key = _reporter()
     begin, result, meter = time.perf_counter(), None, None
@@ -316,20 +335,21 @@ def run_call(
         if tasks:
             from weft.model.call import filled
 
-            given = [pickle.loads(v.content) if type(v) is Packed else v for v in inputs]
+            given = [packing.unpack(v.frames) if type(v) is Packed else v for v in inputs]
             args, kwargs = filled((args, kwargs), dict(zip(tasks, given, strict=True)))
         other = _find_other(imports) if imports else ""
         meter, begin = ThreadMeter(), time.perf_counter()
         with reporter.pulse.call(key):
             result = call(*args, **kwargs)
         end = TaskMessage(key, time.perf_counter() - begin, used=meter.read(), other=other)
+        packed = Packed(*packing.pack(result)) if product else None
         if imports is not None:
-            end = end._replace(value=_content_of(result))
-        if product:
-            result = cloudpickle.dumps(result, protocol=5)
-            end = end._replace(size=len(result))
-            if len(result) <= SMALL:
-                end, result = end._replace(content=result), None
+            end = end._replace(value=_content_of(result, packed))
+        if packed is not None:
+            result, size = packed, packed.__sizeof__()
+            end = end._replace(size=size)
+            if size <= SMALL:
+                end, result = end._replace(content=bytes(packed.frames[0])), None
     except BaseException as error:  # a task that calls sys.exit must not end the worker
         result = None
         end = TaskMessage(
@@ -351,12 +371,15 @@ def _find_other(imports: Mapping[str, str]) -> str:
     return find_other(imports)
 
 
-def _content_of(result: Any) -> str:
+def _content_of(result: Any, packed: Packed | None) -> str:
     from weft.store.content import digest_of
     from weft.store.programs import content_of
 
+    if content := content_of(result):
+        return content
     # what only a pickle tells of: see `content_of_pickle`
-    return content_of(result) or digest_of(cloudpickle.dumps(result, protocol=5))
+    frames = packing.pack(result) if packed is None else packed.frames
+    return digest_of(*frames)
 
 
 @lru_cache(maxsize=256)

@@ -19,6 +19,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+if __name__ == "__main__":  # weft may be where only the program's own path leads to
+    sys.path.append(
+        os.path.dirname(__file__).removesuffix(os.path.join("weft", "executors", "local"))
+    )
+
+from weft.executors import packing
+
 _LENGTH = struct.Struct("!Q")
 _TRACE_LINES, _LONGEST_LINE = 20, 500
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
@@ -72,8 +79,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, task: int) -> Any:
         """The result of a task."""
         if task not in self._loaded:
-            with open(self._paths[task], "rb") as file:
-                self._loaded[task] = pickle.load(file)
+            self._loaded[task] = packing.unpack(packing.read(self._paths[task], mapped=True))
         return self._loaded[task]
 
 
@@ -124,12 +130,12 @@ def _answer(request: Mapping[str, Any], call: bytes) -> dict[str, Any]:
             result = function(*args, **kwargs)
             seconds = time.perf_counter() - begin
             doing = "its result cannot be kept"
-            size = _write(result, request["result"])
+            size = packing.write(request["result"], result, results.values())
             content = None if imports is None else _content(result)
     except BaseException as error:  # whatever it is, it must be told, not end the process
         if isinstance(error, Exception) and request["error"]:
             with contextlib.suppress(Exception):  # it is told in words anyway
-                _write(error, request["error"])
+                packing.write(request["error"], error)
         seconds = time.perf_counter() - begin
         full = isinstance(error, MemoryError)
         return {"seconds": seconds, "out_of_memory": full, **_tell_error(error, doing)}
@@ -178,19 +184,6 @@ def _tell_error(error: BaseException, doing: str) -> dict[str, str]:
         "error": f"{doing}: {last}" if doing else last,
         "traceback": "\n".join(lines[-_TRACE_LINES:]),
     }
-
-
-def _write(result: Any, path: str) -> int:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        try:
-            pickle.dump(result, file, protocol=5)
-        except Exception:  # of this process only, as functions and classes of a script are
-            import cloudpickle
-
-            file.seek(0)
-            file.truncate()
-            cloudpickle.dump(result, file, protocol=5)
-        return file.tell()
 
 
 @contextlib.contextmanager
