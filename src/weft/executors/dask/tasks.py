@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
-from distributed.protocol import dask_deserialize, dask_serialize
+from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
 from weft.executors import packing
 from weft.executors.cpu_share import (
