@@ -113,10 +113,10 @@ def import_times(
     Example: `weft history import trace.txt benchmarks/align/*.tsv --category align`
     """
     from weft.history.repository import Repository
-    from weft.imports.times import Asked, origin_of, read_times
+    from weft.imports.times import ImportOptions, origin_of, read_times
 
     found = [  # all are read before anything is kept
-        read_times(file, Asked(origin_of(file, directory, workflow), machine, category))
+        read_times(file, ImportOptions(origin_of(file, directory, workflow), machine, category))
         for file in files
     ]
     with Repository() as repository:

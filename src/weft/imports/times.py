@@ -40,7 +40,7 @@ _NONE = ("", "-", "NA", "nan")  # nothing was measured
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImportOptions:
     """What is said of measurements beside their file; None: as the file says."""
 
     origin: Origin
@@ -49,7 +49,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class ImportedTimes:
     """The records of a file, and how many lines of it tell of no finished task, by why."""
 
     records: list[TaskRecord]
@@ -64,7 +64,7 @@ def origin_of(path: Path, directory: Path | None, workflow: str | None) -> Origi
     return Origin(str(data.resolve()), workflow or data.resolve().name)
 
 
-def read_times(path: Path, asked: Asked) -> Found:
+def read_times(path: Path, asked: ImportOptions) -> ImportedTimes:
     """The records of a file or directory, whichever tool has written it."""
     if path.is_dir():
         return read_metadata(path, asked)
@@ -99,7 +99,7 @@ def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         yield line, dict(zip(header, (cell.strip() for cell in cells), strict=True))
 
 
-def _read_nextflow(text: str, path: Path, asked: Asked) -> Found:
+def _read_nextflow(text: str, path: Path, asked: ImportOptions) -> ImportedTimes:
     """The tasks that were completed, and neither cached nor failed."""
     header = text.partition("\n")[0].split("\t")
     name = next((column for column in ("process", "name") if column in header), None)
@@ -131,7 +131,7 @@ def _read_nextflow(text: str, path: Path, asked: Asked) -> Found:
                 written=_measured(row, "wchar", _nextflow_bytes, line),
             )
         )
-    return Found(records, left_out)
+    return ImportedTimes(records, left_out)
 
 
 def _said(row: Mapping[str, str], column: str) -> str:
@@ -196,7 +196,7 @@ def _moment(text: str, line: int) -> float:
         raise wrong_line(f"{shown(text)} is no time", line) from None
 
 
-def _read_benchmark(text: str, path: Path, asked: Asked) -> Found:
+def _read_benchmark(text: str, path: Path, asked: ImportOptions) -> ImportedTimes:
     """Each line is a repetition; `-` and `NA` were too short to be measured."""
     records, run = [], _mark("snakemake", text)
     for line, row in _rows(text):
@@ -221,7 +221,7 @@ def _read_benchmark(text: str, path: Path, asked: Asked) -> Found:
                 cpu=_measured(row, "cpu_time", float, line),
             )
         )
-    return Found(records, {})
+    return ImportedTimes(records, {})
 
 
 def _total(text: str) -> float:
@@ -233,7 +233,7 @@ def _total(text: str) -> float:
         raise ValueError from None
 
 
-def read_metadata(folder: Path, asked: Asked) -> Found:
+def read_metadata(folder: Path, asked: ImportOptions) -> ImportedTimes:
     """What `.snakemake/metadata` says of jobs: one record each, however many outputs it has."""
     metadata = folder / METADATA if folder.name != METADATA else folder
     if not metadata.is_dir():
@@ -253,10 +253,10 @@ def read_metadata(folder: Path, asked: Asked) -> Found:
             begun = min(before.at - before.seconds, record.at - record.seconds)
             at = max(before.at, record.at)
             jobs[key] = replace(record, at=at, seconds=at - begun)
-    return Found(list(jobs.values()), left_out)
+    return ImportedTimes(list(jobs.values()), left_out)
 
 
-def _job(file: Path, asked: Asked) -> tuple[tuple[object, ...], TaskRecord] | str:
+def _job(file: Path, asked: ImportOptions) -> tuple[tuple[object, ...], TaskRecord] | str:
     """The job that made a file, and what is known of it; or why nothing is."""
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
@@ -294,7 +294,7 @@ def _input_size(files: list[str], directory: str, start: float) -> float:
     return total
 
 
-def _read_wfformat(text: str, path: Path, asked: Asked) -> Found:
+def _read_wfformat(text: str, path: Path, asked: ImportOptions) -> ImportedTimes:
     """The tasks of a trace, on the first machine of each."""
     content = parse_json(text)
     if not isinstance(content, Mapping) or "workflow" not in content:
@@ -333,7 +333,7 @@ def _read_wfformat(text: str, path: Path, asked: Asked) -> Found:
                 written=written,
             )
         )
-    return Found(records, {})
+    return ImportedTimes(records, {})
 
 
 def _begun(text: object) -> float | None:
