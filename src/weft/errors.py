@@ -15,19 +15,21 @@ class WeftError(Exception):
 
 
 class InputError(WeftError):
-    """Bad input: what is wrong, in which file, at which place."""
+    """Bad input: what is wrong, in which file, at which place; `key` is the entry there."""
 
-    def __init__(self, problem: str, *, place: str = "", source: str = "") -> None:
-        self.problem, self.place, self.source = problem, place, source
+    def __init__(self, problem: str, *, place: str = "", source: str = "", key: str = "") -> None:
+        self.problem, self.place, self.source, self.key = problem, place, source, key
         super().__init__(": ".join(part for part in (source, place, problem) if part))
 
     def at(self, place: str) -> InputError:
         """The same error with a place, if it has none yet."""
-        return InputError(self.problem, place=self.place or place, source=self.source)
+        return InputError(self.problem, place=self.place or place, source=self.source, key=self.key)
 
     def in_file(self, source: str) -> InputError:
         """The same error with the file it was found in, if it has none yet."""
-        return InputError(self.problem, place=self.place, source=self.source or source)
+        return InputError(
+            self.problem, place=self.place, source=self.source or source, key=self.key
+        )
 
 
 class PlanningError(WeftError):

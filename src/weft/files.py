@@ -33,6 +33,16 @@ def printable(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def is_stdin(path: str | os.PathLike[str] | None) -> bool:
+    """Whether reading this path is reading standard input."""
+    return path is not None and os.fspath(path) == "-"
+
+
+def label(path: str | os.PathLike[str]) -> str:
+    """A file that is read, as messages name it."""
+    return "standard input" if is_stdin(path) else printable(path)
+
+
 def near(path: Path) -> str:
     """A path from here, if it is below."""
     try:
@@ -51,8 +61,8 @@ def clean(text: str) -> str:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file, a byte order mark left out."""
-    with in_file(path):
+    """The text of a UTF-8 file, a byte order mark left out; `-` is standard input."""
+    with in_file(label(path)):
         try:
             raw = _read_bytes(Path(path))
         except ValueError:  # a zero byte in the path
@@ -65,7 +75,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 def _read_bytes(path: Path) -> bytes:
     chunks: list[bytes] = []
     total = 0
-    with path.open("rb") as file:
+    with open(0, "rb", closefd=False) if is_stdin(path) else path.open("rb") as file:
         if os.fstat(file.fileno()).st_size > MAX_BYTES:
             raise _too_large()
         while chunk := file.read(_CHUNK):

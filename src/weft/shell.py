@@ -223,7 +223,8 @@ class _Made:
         said = word if word == file else f"{word}, and so {file}"
         return InputError(
             f"{task} names {said}, which {self._tasks[self.by[file]]} makes: list it under inputs "
-            "(or under ignores, if it is not meant)"
+            "(or under ignores, if it is not meant)",
+            key=task,
         )
 
 

@@ -111,14 +111,14 @@ def test_bad_platform(folder: Path, case: str) -> None:
 def test_the_cycle_is_named(folder: Path) -> None:
     damage(folder / "wf.yaml", "- [prepare, left, 1]", "- [left, prepare, 1]\n- [right, left, 1]")
     cycle = "prepare -> right -> left -> prepare"
-    assert plan(folder) == f"wf.yaml: the tasks form a cycle: {cycle}"
+    assert plan(folder) == f"wf.yaml: line 3: tasks.prepare: the tasks form a cycle: {cycle}"
     assert refused(folder, "convert", "wf.yaml", "old.yaml").endswith(cycle)
 
 
 def test_a_bad_workflow_is_not_converted(folder: Path) -> None:
     damage(folder / "wf.yaml", "cost: 4", "cost: -4")
     told = refused(folder, "convert", "wf.yaml", "old.yaml")
-    assert told.startswith("wf.yaml: tasks.prepare.cost: ")
+    assert told.startswith("wf.yaml: line 3: tasks.prepare.cost: ")
 
 
 @pytest.mark.parametrize("file", ["wf.yaml", "pf.yaml"])

@@ -73,7 +73,7 @@ def test_a_change_of_the_workflow_is_explained(stopped: Path) -> None:
 def test_a_workflow_that_is_broken_or_gone(stopped: Path) -> None:
     (stopped / "wf.yaml").write_text("tasks: {a: {cots: 1}}")
     message = refuse("resume", "last", cwd=stopped)
-    assert "wf.yaml: tasks.a: " in message
+    assert "wf.yaml: line 1: tasks.a: " in message
     assert "--as-started" in message
     (stopped / "wf.yaml").unlink()
     done = weft("resume", "last", cwd=stopped)

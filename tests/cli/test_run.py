@@ -120,7 +120,7 @@ def test_what_would_read_an_old_file_is_refused_before_it_begins(folder: Path) -
     (folder / "cluster.yaml").write_text("processors: {p: {}}")
     for command in (("run", "wf.yaml"), ("plan", "wf.yaml", "-p", "cluster.yaml")):
         said = refuse(*command, cwd=folder)
-        assert "wf.yaml: use names table.csv, which make makes: list it under inputs" in said
+        assert ": tasks.use: use names table.csv, which make makes: list it under inputs" in said
     assert not (folder / ".weft").exists()
     write_workflow(folder, {"make": make, "use": {**use, "inputs": ["table.csv"]}})
     assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0

@@ -130,13 +130,13 @@ def test_a_file_that_is_no_mapping(tmp_path: Path, content: str) -> None:
 def test_a_cycle_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("tasks: {a: , b: }\nedges: [[a, b], [b, a]]")
-    assert str(_problem(path)) == f"{path}: the tasks form a cycle: a -> b -> a"
+    assert str(_problem(path)) == f"{path}: line 1: tasks.a: the tasks form a cycle: a -> b -> a"
 
 
 def test_places_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("tasks:\n  n3: {cost: {r1: fast}}\n")
-    assert str(_problem(path)) == f"{path}: tasks.n3.cost.r1: expected a number, not 'fast'"
+    assert str(_problem(path)) == f"{path}: line 2: tasks.n3.cost.r1: expected a number, not 'fast'"
 
 
 def test_every_format_names_itself_by_suffix_or_option(tmp_path: Path) -> None:

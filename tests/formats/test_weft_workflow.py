@@ -121,7 +121,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"tasks": TWO, "edges": [["a", "b"], ["a", "b", 2]]}, "edges[1]", "given twice"),
     ({"tasks": TWO, "edges": [["a", "b", -2]]}, "edges[0]", "must not be negative"),
     ({"tasks": TWO, "edges": [["a", "b", math.nan]]}, "edges[0]", "expected a finite number"),
-    ({"tasks": TWO, "edges": [["a", "b"], ["b", "a"]]}, "", "cycle: a -> b -> a"),
+    ({"tasks": TWO, "edges": [["a", "b"], ["b", "a"]]}, "tasks.a", "cycle: a -> b -> a"),
     ({"tasks": TWO, "files": ["f"]}, "files", "expected a mapping"),
     ({"tasks": TWO, "files": {"f": -1}}, "files.f", "must not be negative"),
     ({"tasks": TWO, "files": {"f": False}}, "files.f", "expected a number, not false"),

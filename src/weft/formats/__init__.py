@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.errors import InputError, unknown_name
-from weft.files import in_file, is_stdout, read_text, write_text
+from weft.files import in_file, is_stdin, is_stdout, label, read_text, write_text
 from weft.formats.fields import mapping, shown
+from weft.formats.origins import NOWHERE, Origin
 from weft.formats.texts import dump_json, dump_yaml, parse_json, parse_yaml, read_document
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
+from weft.garbage import no_collection
 from weft.lazy import lazily
 from weft.model import Platform, Workflow
 
@@ -79,12 +81,21 @@ class Format:
     load: Callable[[Path], Workflow] | None = None  # of a file that may name others
 
 
-def _from_document(document: object) -> Workflow:
+def _from_document(
+    document: object, params: Mapping[str, object], directory: Path, origin: Origin = NOWHERE
+) -> Workflow:
     """A workflow from the content of a weft or a WfFormat file."""
     content: Mapping[str, object] = mapping(document)  # type: ignore[assignment]
-    if "workflow" in content and "tasks" not in content:
+    if "workflow" in content and "tasks" not in content and "include" not in content:
+        _refuse_params(params)
         return _later("workflow_from_wfformat")(content)  # type: ignore[no-any-return]
-    return workflow_from_dict(content)
+    return workflow_from_dict(content, params, directory, origin)
+
+
+def _refuse_params(params: Mapping[str, object]) -> None:
+    """Files of other formats than weft's own have no parameters."""
+    for called in params:
+        raise InputError(f"there is no parameter {called!r}: only weft's own files have parameters")
 
 
 def _platform_from_document(content: Mapping[str, object]) -> Platform:
@@ -103,13 +114,13 @@ FORMATS: dict[str, Format] = {
     "yaml": Format(
         "weft's own, as YAML",
         (".yaml", ".yml"),
-        lambda text, _: _from_document(parse_yaml(text)),
+        lambda text, _: _from_document(parse_yaml(text), {}, Path()),
         lambda workflow: dump_yaml(workflow_to_dict(workflow)),
     ),
     "json": Format(
         "weft's own, as JSON",
         (".json",),
-        lambda text, _: _from_document(parse_json(text)),
+        lambda text, _: _from_document(parse_json(text), {}, Path()),
         lambda workflow: dump_json(workflow_to_dict(workflow)),
     ),
     "wfformat": Format(
@@ -131,24 +142,40 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def load(source: Source, format: str | None = None, *, resources: bool = True) -> Workflow:
+def load(
+    source: Source,
+    format: str | None = None,
+    *,
+    resources: bool = True,
+    params: Mapping[str, object] | None = None,
+    directory: str | os.PathLike[str] = "",
+) -> Workflow:
     """A workflow from a file, its format told by its suffix, or from a plain document.
 
-    Without resources, every task takes one core and nothing else, whatever the file says.
+    `-` is standard input: YAML or JSON, if no format is given. Without resources, every task takes
+    one core and nothing else, whatever the file says. Parameters have these values; patterns and
+    tables that loops go over are found from the directory.
     """
-    workflow = _load_workflow(source, format)
+    with no_collection():
+        workflow = _load_workflow(source, format, params or {}, Path(directory))
     return workflow if resources else workflow.without_requests()
 
 
-def _load_workflow(source: Source, format: str | None) -> Workflow:
+def _load_workflow(
+    source: Source, format: str | None, params: Mapping[str, object], directory: Path
+) -> Workflow:
     if isinstance(source, Mapping):
-        return _from_document(source)
+        return _from_document(source, params, directory)
     path = _path(source)
-    with in_file(path):
-        chosen = _chosen(path, format)
-        if chosen.load is not None:
-            return chosen.load(path)
-        return chosen.read(read_text(path), path.stem)
+    with in_file(label(path)):
+        chosen = _chosen(path, format or ("yaml" if is_stdin(path) else None))
+        own = {FORMATS["yaml"].read: parse_yaml, FORMATS["json"].read: parse_json}
+        if chosen.read not in own:
+            _refuse_params(params)
+            return chosen.load(path) if chosen.load else chosen.read(read_text(path), path.stem)
+        text = read_text(path)
+        origin = Origin(label(path), text, path.parent)
+        return _from_document(own[chosen.read](text), params, directory, origin)
 
 
 def load_platform(source: Source) -> Platform:

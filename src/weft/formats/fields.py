@@ -194,7 +194,9 @@ def check_fields(fields: Mapping[object, object], known: Sequence[str], *place: 
     """Every key must be a known one."""
     for key in fields:
         if key not in known:
-            raise unknown("field", key if isinstance(key, str) else shown(key), known, *place)
+            called = key if isinstance(key, str) else shown(key)
+            error = unknown("field", called, known, *place)
+            raise InputError(error.problem, place=error.place, key=called)
 
 
 def plain(value: float) -> int | float:

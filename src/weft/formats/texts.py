@@ -174,13 +174,19 @@ def _scalar(event: Any) -> object:
         if event.tag not in (None, "!", _TAG + "str"):
             raise _error(f"the tag {shown(event.tag)} is not allowed", event)
         return text
+    return plain_scalar(text, event)
+
+
+def plain_scalar(text: str, event: Any = None) -> object:
+    """What a text without quotes means: null, true, false, a number, or itself."""
     if text[:1] not in _NUMBER_STARTS:
         return _WORDS.get(text, text)
     if _INT.fullmatch(text):
         try:
             return int(text)
         except ValueError:  # Python refuses to read an integer of thousands of digits
-            raise _error("a number has too many digits", event) from None
+            problem = "a number has too many digits"
+            raise (_error(problem, event) if event else InputError(problem)) from None
     if _FLOAT.fullmatch(text):
         is_word = text[-1] in "fFnN"  # .inf and .nan are inf and nan to Python
         return float(text.replace(".", "") if is_word else text)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from weft.arrays import FloatArray
 from weft.errors import InputError
+from weft.formats.expansion import Expansion, expand
 from weft.formats.fields import (
     check_fields,
     listed,
@@ -26,6 +28,7 @@ from weft.formats.fields import (
     whole_number,
     wrong,
 )
+from weft.formats.origins import NOWHERE, Origin
 from weft.formats.resources import (
     REQUEST_FIELDS,
     amount_field,
@@ -46,8 +49,12 @@ from weft.model.causes import CAUSES
 from weft.model.resources import MEMORY
 from weft.shell import check_listed, shell_words
 
-FIELDS = ("name", "shell", "pools", "defaults", "tasks", "edges", "files")
+FIELDS = (
+    "name", "include", "params", "shell", "pools", "defaults", "tasks", "edges", "files"
+)  # fmt: skip
 TASK_FIELDS = (
+    "foreach",
+    "if",
     "cost",
     "category",
     "run",
@@ -63,84 +70,139 @@ TASK_FIELDS = (
     *AROUND_FIELDS,
     *REQUEST_FIELDS,
 )
-_SPEC_FIELDS = frozenset(TASK_FIELDS) - {"cost", "inputs", "outputs"}
+_SPEC_FIELDS = frozenset(TASK_FIELDS) - {"foreach", "if", "cost", "inputs", "outputs"}
 # what `defaults:` may say for all tasks that do not say it themselves
 DEFAULT_FIELDS = ("retries", "retry", "wait", "timeout", *AROUND_FIELDS, *REQUEST_FIELDS)
+CATEGORIES = "categories"  # in `defaults:`, what it says for the tasks of one category
 _MOST_COSTS = 1 << 27  # a table of tasks x processors of 1 GiB
 
 Fields = Mapping[object, object]
 
 
-def workflow_from_dict(content: Mapping[str, object]) -> Workflow:
-    """A workflow from the content of a weft file."""
+def workflow_from_dict(
+    content: Mapping[str, object],
+    params: Mapping[str, object] | None = None,
+    directory: Path = Path(),
+    origin: Origin = NOWHERE,
+) -> Workflow:
+    """A workflow from the content of a weft file, with these values of its parameters.
+
+    What loops go over is looked for in the directory, that of the data.
+    """
     document = mapping(content)
     if ("processors" in document or "hosts" in document) and "tasks" not in document:
         raise InputError("this is a platform, not a workflow")
-    check_fields(document, FIELDS)
-    defaults, default_memory = _defaults(document.get("defaults"))
-    bodies = _tasks(required(document, "tasks"), defaults)
+    known = (FIELDS, TASK_FIELDS)
+    expansion = expand(document, origin, params or {}, directory, known)
+    with expansion.reading():
+        return _read(expansion)
+
+
+def _read(expansion: Expansion) -> Workflow:
+    """A workflow from plain documents, one per file; shells and defaults are of their own files."""
+    if not any("tasks" in part.content for part in expansion.parts):
+        required(expansion.parts[-1].content, "tasks")
+    bodies: dict[str, Fields] = {}
+    around: list[tuple[str | None, Amount | None]] = []  # of each task: shell, default of memory
+    sizes: dict[str, float] = {}
+    pools: dict[str, float] = {}
+    for part in expansion.parts:
+        with part.reading():
+            defaults, shell = _defaults(part.content.get("defaults")), _shell(part.content)
+            for task, body in part.tasks.items():
+                bodies[task], memory = _filled(body, defaults, task)
+                around.append((shell, memory))
+            _unite(sizes, _file_sizes(part.content.get("files")), "files")
+            _unite(pools, pools_of(part.content), "pools")
+    if not bodies:
+        raise wrong("the workflow has no tasks", "tasks")
     names = list(bodies)
     index = {task: i for i, task in enumerate(names)}
-    items = _edges(document.get("edges"), index)
+    items: list[Item] = []
+    seen: set[tuple[int, int]] = set()
+    for part in expansion.parts:
+        with part.reading():
+            items += _edges(part.content.get("edges"), index, seen)
+            called = part.content.get("name", "")
+            title = "" if called == "" else name(called, "name")
     items += file_items(
-        _file_sizes(document.get("files")),
+        sizes,
         names,
         ("outputs", "inputs"),
         lambda i, key: _file_list(bodies[names[i]], names[i], key),
         lambda i: ("tasks", names[i]),
     )
     base_cost, processor_cost = _costs(bodies)
-    specs = _specs(bodies, _shell(document), default_memory)
+    specs = _specs(bodies, around)
     for i, spec in specs.items():  # seconds by width are a cost
         if spec.request is not None and spec.request.seconds and "cost" not in bodies[names[i]]:
             base_cost[i] = spec.request.seconds[0]
-    title = document.get("name", "")
-    workflow = Workflow.from_items(
-        name="" if title == "" else name(title, "name"),
-        task_names=names,
-        base_cost=base_cost,
-        items=items,
-        processor_cost=processor_cost,
-        specs=specs,
-        pools=pools_of(document),
-    )
-    check_listed(workflow)
+    try:
+        workflow = Workflow.from_items(
+            name=title,
+            task_names=names,
+            base_cost=base_cost,
+            items=items,
+            processor_cost=processor_cost,
+            specs=specs,
+            pools=pools,
+        )
+        check_listed(workflow)
+    except InputError as error:  # of a task
+        raise error.at(place_of("tasks", error.key) if error.key else "") from None
     return workflow
 
 
-def _defaults(section: object) -> tuple[Fields, Amount | None]:
+def _unite(into: dict[str, float], more: Mapping[str, float], section: str) -> None:
+    """Take over what a file says, unless one that it includes says otherwise."""
+    for key, value in more.items():
+        if into.setdefault(key, value) != value:
+            problem = f"{shown(key)} is {plain(value)} here, and {plain(into[key])} in another file"
+            raise wrong(problem, section, key)
+
+
+Defaults = Mapping[str | None, tuple[Fields, Amount | None]]  # by category; None: of all tasks
+
+
+def _defaults(section: object) -> Defaults:
     """What tasks say that do not say otherwise; memory apart, as what is learnt counts more."""
-    fields = dict(mapping({} if section is None else section, "defaults"))
-    check_fields(fields, DEFAULT_FIELDS, "defaults")
-    memory = amount_of(fields[MEMORY], "defaults", MEMORY) if MEMORY in fields else None
-    fields.pop(MEMORY, None)
-    request_from_fields(fields, "defaults")
-    _retries(fields, "defaults")
-    _timeout(fields, "defaults")
-    _wait(fields, "defaults")
-    retry_by_cause(fields.get("retry", {}), "defaults", "retry")
-    surroundings_from_fields(fields, "defaults")
+    whole = mapping({} if section is None else section, "defaults")
+    found: dict[str | None, tuple[Fields, Amount | None]] = {}
+    found[None] = _default(whole, (*DEFAULT_FIELDS, CATEGORIES), "defaults")
+    place = ("defaults", CATEGORIES)
+    for category, fields in named(whole.get(CATEGORIES), "the category", *place).items():
+        own = mapping({} if fields is None else fields, *place, category)
+        found[category] = _default(own, DEFAULT_FIELDS, *place, category)
+    return found
+
+
+def _default(fields: Fields, known: Sequence[str], *place: str) -> tuple[Fields, Amount | None]:
+    check_fields(fields, known, *place)
+    memory = amount_of(fields[MEMORY], *place, MEMORY) if MEMORY in fields else None
+    fields = {key: v for key, v in fields.items() if key not in (MEMORY, CATEGORIES)}
+    request_from_fields(fields, *place)
+    _retries(fields, *place)
+    _timeout(fields, *place)
+    _wait(fields, *place)
+    retry_by_cause(fields.get("retry", {}), *place, "retry")
+    surroundings_from_fields(fields, *place)
     return fields, memory
 
 
-def _filled(body: Fields, defaults: Fields) -> Fields:
+def _filled(body: Fields, defaults: Defaults, task: str) -> tuple[Fields, Amount | None]:
     """The fields of a task with the defaults; a parallel share goes with the cores."""
+    common, memory = defaults[None]
+    if len(defaults) > 1 and isinstance(category := body.get("category"), str):
+        own, least = defaults.get(category, ({}, None))
+        body, memory = _over(own, body), memory if least is None else least
+    return _over(common, body), memory
+
+
+def _over(defaults: Fields, body: Fields) -> Fields:
     if not defaults:
         return body
     without = {"parallel"} if "cores" in body else set()
     return filled_around(body, {key: v for key, v in defaults.items() if key not in without})
-
-
-def _tasks(section: object, defaults: Fields) -> dict[str, Fields]:
-    """The fields of each task."""
-    bodies: dict[str, Fields] = {}
-    for task, body in named(section, "the task", "tasks").items():
-        bodies[task] = mapping({} if body is None else body, "tasks", task)
-        check_fields(bodies[task], TASK_FIELDS, "tasks", task)
-        bodies[task] = _filled(bodies[task], defaults)
-    if not bodies:
-        raise wrong("the workflow has no tasks", "tasks")
-    return bodies
 
 
 def _costs(bodies: dict[str, Fields]) -> tuple[FloatArray, dict[str, FloatArray]]:
@@ -171,10 +233,12 @@ def _costs(bodies: dict[str, Fields]) -> tuple[FloatArray, dict[str, FloatArray]
 
 
 def _specs(
-    bodies: dict[str, Fields], shell: str | None, default_memory: Amount | None
+    bodies: dict[str, Fields], around: Sequence[tuple[str | None, Amount | None]]
 ) -> dict[int, TaskSpec]:
+    """What tasks are beyond their cost; around each is the shell and the memory of its file."""
     specs: dict[int, TaskSpec] = {}
     for i, (task, fields) in enumerate(bodies.items()):
+        shell, default_memory = around[i]
         request = request_from_fields(fields, "tasks", task, default_memory=default_memory)
         if request is not None or not _SPEC_FIELDS.isdisjoint(fields):
             category, run = (
@@ -256,10 +320,9 @@ def _timeout(fields: Fields, *place: str) -> float | None:
     return seconds
 
 
-def _edges(section: object, index: dict[str, int]) -> list[Item]:
+def _edges(section: object, index: dict[str, int], seen: set[tuple[int, int]]) -> list[Item]:
     """Each edge is an item of its own, with one consumer and no name."""
     items: list[Item] = []
-    seen: set[tuple[int, int]] = set()
     for i, entry in enumerate(listed(section, "edges")):
         parts = sequence(entry, "edges", i)
         if len(parts) not in (2, 3):
@@ -364,8 +427,8 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
     content |= {} if shell is None else {"shell": shell}
     if workflow.pools:
         content["pools"] = {pool: plain(float(size)) for pool, size in workflow.pools.items()}
-    if (memory := _default_memory(workflow)) is not None:
-        content["defaults"] = {MEMORY: amount_field(memory)}
+    if defaults := _default_memories(workflow):
+        content["defaults"] = defaults
     content["tasks"] = tasks
     content |= {"edges": edges} if edges else {}
     return content | ({"files": files} if files else {})
@@ -377,19 +440,37 @@ def _common_shell(workflow: Workflow) -> str | None:
     return shells.pop() if len(shells) == 1 else None
 
 
-def _default_memory(workflow: Workflow) -> Amount | None:
-    """The memory of tasks that ask for none, which must be the same for all of them."""
-    found: dict[Amount | None, int] = {}
+def _default_memories(workflow: Workflow) -> dict[str, object]:
+    """`defaults:` with the memory of tasks that ask for none: of all, or by their categories."""
+    found: dict[str | None, Amount | None] = {}
     for task in range(workflow.n_tasks):
-        request = workflow.spec(task).request
-        if request is None or request.memory is None:
-            found.setdefault(None if request is None else request.default_memory, task)
-    if len(found) > 1:
-        raise InputError(
-            "a weft file has one default for the memory of all tasks that ask for none",
-            place=place_of("tasks", workflow.task_names[max(found.values())], MEMORY),
-        )
-    return next(iter(found), None)
+        spec = workflow.spec(task)
+        if spec.request is None or spec.request.memory is None:
+            own = None if spec.request is None else spec.request.default_memory
+            if found.setdefault(spec.category, own) != own:
+                raise _not_by_category(workflow, task)
+    common = found.get(None, next(iter(found.values()), None))
+    if None in found.values() and common is not None:  # what is said of all cannot be taken back
+        if None in found:
+            tasks = range(workflow.n_tasks)
+            raise _not_by_category(
+                workflow, next(t for t in tasks if not workflow.spec(t).category)
+            )
+        common = None
+    by_category = {
+        category: {MEMORY: amount_field(memory)}
+        for category, memory in found.items()
+        if category is not None and memory is not None and memory != common
+    }
+    content: dict[str, object] = {} if common is None else {MEMORY: amount_field(common)}
+    return content | ({CATEGORIES: by_category} if by_category else {})
+
+
+def _not_by_category(workflow: Workflow, task: int) -> InputError:
+    return InputError(
+        "a weft file has one default of the memory for all tasks, or one for each category",
+        place=place_of("tasks", workflow.task_names[task], MEMORY),
+    )
 
 
 def _cost_field(workflow: Workflow, task: int) -> dict[str, object]:

@@ -328,7 +328,8 @@ def _cycle(producers: IntArray, consumers: IntArray, waiting: list[int]) -> list
 
 def cycle_error(kind: str, names: list[str], place: str = "") -> InputError:
     """An error that names what forms a cycle; of a long one both ends."""
-    names = [*names, names[0]]
+    first = names[0]
+    names = [*names, first]
     if len(names) > SHOWN:
         names[SHOWN // 2 : -SHOWN // 2] = [f"... ({len(names) - SHOWN} more) ..."]
-    return InputError(f"the {kind} form a cycle: {' -> '.join(names)}", place=place)
+    return InputError(f"the {kind} form a cycle: {' -> '.join(names)}", place=place, key=first)
