@@ -186,7 +186,8 @@ def _in_rows(parts: Sequence[object], make: Callable[[Any], object]) -> object:
 
 
 def _fill_text(text: str, scope: Scope, *place: Place, letters: bool) -> object:
-    if "$" in text and (found := _VALUE.fullmatch(text)) and not letters:
+    found = _VALUE.fullmatch(text)
+    if found and (not letters or found[1] in scope):
         value = scope.value(found[1], found[2] or "", *place)
         if value is None:
             text_of(value, found[1], *place)
