@@ -152,3 +152,44 @@ def test_limits_survive_a_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"w.{ending}"
     save(Workflow.from_items("w", ["a"], [1.0], [], specs={0: spec}), path)
     assert load(path).spec(0) == spec
+
+
+def test_temporary_and_protected_outputs_are_read_and_written(tmp_path: Path) -> None:
+    tasks: dict[str, Any] = {
+        "a": {"run": "true", "outputs": ["x", {"path": "y", "temp": True}]},
+        "b": {"outputs": ["z"], "protected": True},
+        "c": {"outputs": ["u", {"path": "v", "protected": True}, {"path": "w", "temp": True}]},
+        "d": {"outputs": ["t"]},
+    }
+    workflow = workflow_from_dict({"tasks": tasks})
+    assert [workflow.spec(t).temp for t in range(4)] == [("y",), (), ("w",), ()]
+    assert [workflow.spec(t).protected for t in range(4)] == [(), ("z",), ("v",), ()]
+    assert workflow.specs.keys() == {0, 1, 2}
+    save(workflow, tmp_path / "w.yaml")
+    assert load(tmp_path / "w.yaml").specs == workflow.specs
+    assert workflow_from_entry(workflow_to_entry(workflow)).specs == workflow.specs
+    said = workflow_to_dict(workflow)["tasks"]
+    assert said == tasks
+    whole = {"a": {"outputs": ["x", {"path": "y", "temp": False}], "temp": True}}
+    assert workflow_from_dict({"tasks": whole}).spec(0).temp == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"temp": True}, "tasks.a.temp: it has no outputs"),
+        ({"temp": "yes", "outputs": ["x"]}, "tasks.a.temp: expected true or false, not 'yes'"),
+        ({"outputs": [{"path": "x", "tmp": True}]}, "unknown field 'tmp' (did you mean 'temp'?)"),
+        ({"outputs": [{"temp": True}]}, "the field 'path' is missing"),
+        ({"outputs": [{"path": "x", "temp": 1}]}, "tasks.a.outputs[0].temp: expected true"),
+        (
+            {"outputs": ["x"], "temp": True, "protected": True},
+            "tasks.a.outputs: 'x' cannot be both temporary and protected",
+        ),
+        ({"outputs": ["x", {"path": "x", "temp": True}]}, "the file 'x' is listed twice"),
+    ],
+)
+def test_wrong_marks_of_outputs_are_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        workflow_from_dict({"tasks": {"a": fields}})
+    assert problem in str(error.value)

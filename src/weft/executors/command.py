@@ -79,6 +79,7 @@ class CommandJob:
     store: str = ""  # the store's folder
     variables: Mapping[str, str | None] = field(default_factory=dict)  # None: not to be set
     limit: Limit | None = None  # what it is held to
+    protected: tuple[str, ...] = ()  # outputs that become read-only
     around: Surroundings | None = None  # its environment, a container or a conda environment
 
     @property
@@ -302,7 +303,7 @@ def _publish(
         append(job.store, run, told.line)
         published.contents, published.warning = told.contents, told.warning
 
-    outputs = scratch.publish(job.outputs, note)
+    outputs = scratch.publish(job.outputs, note, job.protected)
     if job.making is None:  # else the store's line says it
         line = done_line(job.task, job.attempt, ran.seconds, outputs)
         with suppress(OSError):  # without the note the attempt is only repeated

@@ -12,7 +12,7 @@ from weft.executors.command import CommandJob, CommandOutcome, unlisted
 from weft.executors.kept import ENDING
 from weft.executors.paths import log_name
 from weft.executors.results import settle_result
-from weft.model.causes import CAUSE, USED
+from weft.model.causes import CAUSE, SYSTEM, USED
 from weft.model.events import (
     OWN_FAULT,
     REUSED,
@@ -113,6 +113,7 @@ class Jobs:
             variables=given.variables,
             limit=given.limit,
             around=spec.around,
+            protected=spec.protected,
             **more,
         )
 
@@ -159,7 +160,10 @@ class Jobs:
             return None, None
         making, found = self.store.begin(task)
         if found is None:
-            return making, None
+            shielded = self.store.shielded(task)
+            return making, self.failed(
+                attempt, protection(shielded, self.name(task)), cause=SYSTEM
+            ) if shielded else None
         if found.call is not None:
             return making, self._take_kept(attempt, task, making, found)
         self.store.note(task, found.outputs)
@@ -265,6 +269,11 @@ class Jobs:
     def lost(self, item: int, host: int) -> Event:
         """An item is no longer where the run believes it to be."""
         return ItemLost(host * self.workflow.n_items + item, 0.0)
+
+
+def protection(file: str, task: str) -> str:
+    """Why a task may not run."""
+    return f"its output {file} is protected: `--force {task}` makes it again"
 
 
 def sizes_of(result: Result) -> dict[str, int]:

@@ -112,11 +112,15 @@ class Scratch:
             )
 
     def publish(
-        self, outputs: Iterable[str], note: Callable[[], None] = lambda: None
+        self,
+        outputs: Iterable[str],
+        note: Callable[[], None] = lambda: None,
+        protected: Container[str] = (),
     ) -> dict[str, _Status]:
         """Publish all outputs if all are there; the size and time of change of each.
 
-        `note` writes down what is about to be published, once nothing speaks against it.
+        `note` writes down what is about to be published, once nothing speaks against it. Who is
+        protected may be written by nobody, from the moment that it is seen.
         """
         found = {name: _look(os.path.join(self.path, name)) for name in outputs}
         missing = [name for name, status in found.items() if status is None]
@@ -126,6 +130,9 @@ class Scratch:
             (name, self._prepare_move(name, status)) for name, status in found.items() if status
         ]
         note()
+        for name, _ in moves:
+            if name in protected:
+                protect(os.path.join(self.path, name))
         return {name: self._publish_one(name, move) for name, move in moves}
 
     def _prepare_move(self, name: str, status: os.stat_result) -> _Mover:
@@ -334,6 +341,11 @@ def remove(path: str) -> None:
                 if not os.path.islink(os.path.join(folder, name)):
                     os.chmod(os.path.join(folder, name), 0o700)
     shutil.rmtree(path, ignore_errors=True)
+
+
+def protect(path: str) -> None:
+    """Have nobody write to a file any more."""
+    os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~0o222)
 
 
 def last_change(*paths: str) -> float:

@@ -49,6 +49,7 @@ from weft.model.causes import CAUSES
 from weft.model.resources import MEMORY
 from weft.shell import check_listed, shell_words
 
+OUTPUT_MARKS = ("temp", "protected")  # of outputs, or of a task for all of its outputs
 FIELDS = (
     "name", "include", "params", "shell", "pools", "defaults", "tasks", "edges", "files"
 )  # fmt: skip
@@ -67,10 +68,13 @@ TASK_FIELDS = (
     "outputs",
     "ignores",
     "cache",
+    *OUTPUT_MARKS,
     *AROUND_FIELDS,
     *REQUEST_FIELDS,
 )
-_SPEC_FIELDS = frozenset(TASK_FIELDS) - {"foreach", "if", "cost", "inputs", "outputs"}
+_SPEC_FIELDS = frozenset(TASK_FIELDS) - {
+    "foreach", "if", "cost", "inputs", "outputs", *OUTPUT_MARKS
+}  # fmt: skip
 # what `defaults:` may say for all tasks that do not say it themselves
 DEFAULT_FIELDS = ("retries", "retry", "wait", "timeout", *AROUND_FIELDS, *REQUEST_FIELDS)
 CATEGORIES = "categories"  # in `defaults:`, what it says for the tasks of one category
@@ -240,7 +244,8 @@ def _specs(
     for i, (task, fields) in enumerate(bodies.items()):
         shell, default_memory = around[i]
         request = request_from_fields(fields, "tasks", task, default_memory=default_memory)
-        if request is not None or not _SPEC_FIELDS.isdisjoint(fields):
+        marks = _output_marks(fields, task)
+        if request is not None or marks or not _SPEC_FIELDS.isdisjoint(fields):
             category, run = (
                 string(fields[key], "tasks", task, key) if key in fields else None
                 for key in ("category", "run")
@@ -257,6 +262,7 @@ def _specs(
                 retry=retry_by_cause(fields.get("retry", {}), "tasks", task, "retry"),
                 request=request,
                 around=surroundings_from_fields(fields, "tasks", task),
+                **marks,
             )
     return specs
 
@@ -283,10 +289,44 @@ def _ignores(fields: Fields, task: str) -> tuple[str, ...]:
 
 
 def _cache(fields: Fields, task: str) -> bool:
-    cache = fields.get("cache", False)
-    if not isinstance(cache, bool):
-        raise wrong(f"expected true or false, not {shown(cache)}", "tasks", task, "cache")
-    return cache
+    return _is_said(fields, "cache", "tasks", task)
+
+
+def _is_said(fields: Fields, key: str, *place: str | int, default: bool = False) -> bool:
+    value = fields.get(key, default)
+    if not isinstance(value, bool):
+        raise wrong(f"expected true or false, not {shown(value)}", *place, key)
+    return value
+
+
+def _output_marks(fields: Fields, task: str) -> dict[str, tuple[str, ...]]:
+    """The outputs that are temporary or protected: each says so, or the task for all of them."""
+    outputs = listed(fields.get("outputs"), "tasks", task, "outputs")
+    whole = {key: _is_said(fields, key, "tasks", task) for key in OUTPUT_MARKS}
+    if not any(whole.values()) and not any(isinstance(entry, Mapping) for entry in outputs):
+        return {}
+    if not outputs:
+        key = next(key for key, is_so in whole.items() if is_so)
+        raise wrong("it has no outputs that could be so", "tasks", task, key)
+    found: dict[str, list[str]] = {key: [] for key in OUTPUT_MARKS}
+    for i, entry in enumerate(outputs):
+        place = ("tasks", task, "outputs", i)
+        path, own = _output_path(entry, *place), entry if isinstance(entry, Mapping) else {}
+        marks = [k for k in OUTPUT_MARKS if _is_said(own, k, *place, default=whole[k])]
+        if len(marks) > 1:
+            problem = f"{shown(path)} cannot be both temporary and protected"
+            raise wrong(problem, "tasks", task, "outputs")
+        for key in marks:
+            found[key].append(path)
+    return {key: tuple(paths) for key, paths in found.items() if paths}
+
+
+def _output_path(entry: object, *place: str | int) -> str:
+    """The name of an output, alone or among what else is said of it."""
+    if not isinstance(entry, Mapping):
+        return name(entry, *place)
+    check_fields(entry, ("path", *OUTPUT_MARKS), *place)
+    return name(required(entry, "path", *place), *place, "path")
 
 
 def _retries(fields: Fields, *place: str) -> int | None:
@@ -389,7 +429,8 @@ def _file_list(fields: Fields, task: str, field: str) -> Sequence[str]:
     if field not in fields:
         return ()
     place = ("tasks", task, field)
-    files = [name(f, *place) for f in sequence(fields[field], *place)]
+    path = _output_path if field == "outputs" else name
+    files = [path(f, *place) for f in sequence(fields[field], *place)]
     if len(set(files)) < len(files):
         repeated = next(f for i, f in enumerate(files) if f in files[:i])
         raise wrong(f"the file {shown(repeated)} is listed twice", *place)
@@ -413,7 +454,7 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
             ("wait", None if spec.wait is None else plain(float(spec.wait))),
             ("timeout", None if spec.timeout is None else plain(float(spec.timeout))),
             ("inputs", inputs.get(i)),
-            ("outputs", outputs.get(i)),
+            *_output_fields(outputs.get(i), spec),
             ("ignores", list(spec.ignores) or None),
             ("cache", spec.cache or None),
         ):
@@ -432,6 +473,19 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
     content["tasks"] = tasks
     content |= {"edges": edges} if edges else {}
     return content | ({"files": files} if files else {})
+
+
+def _output_fields(outputs: list[str] | None, spec: TaskSpec) -> list[tuple[str, object]]:
+    """The outputs, and what is said of all of them or of some."""
+    if outputs is None or not (spec.temp or spec.protected):
+        return [("outputs", outputs)]
+    marked = {key: {*getattr(spec, key)} for key in OUTPUT_MARKS}
+    for key, names in marked.items():
+        if names == {*outputs}:
+            return [("outputs", outputs), (key, True)]
+    said = [{key: True for key, names in marked.items() if file in names} for file in outputs]
+    listed_ = [{"path": f, **marks} if marks else f for f, marks in zip(outputs, said, strict=True)]
+    return [("outputs", listed_)]
 
 
 def _common_shell(workflow: Workflow) -> str | None:

@@ -42,6 +42,8 @@ class TaskSpec:
     wait: float | None = None  # seconds before it is tried again; twice as many each time
     retry: tuple[tuple[str, int], ...] = ()  # by cause, how often, where that is not `retries`
     around: Surroundings | None = None  # its environment; None: that of the run
+    temp: tuple[str, ...] = ()  # outputs that go when their last reader is done
+    protected: tuple[str, ...] = ()  # outputs that are not replaced unless it is asked for
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def _said_of(spec: TaskSpec) -> dict[str, Any]:
 
 def _spec_from(said: dict[str, Any]) -> TaskSpec:
     retry = tuple((cause, times) for cause, times in said.get("retry", ()))
-    fields = said | {"ignores": tuple(said.get("ignores", ())), "retry": retry}
+    lists = {key: tuple(said.get(key, ())) for key in ("ignores", "temp", "protected")}
+    fields = said | lists | {"retry": retry}
     default = fields.pop("default_memory", None)
     if "around" in fields:
         fields["around"] = surroundings_from_fields(fields["around"])

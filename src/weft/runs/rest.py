@@ -78,6 +78,7 @@ class Rest:
         kept = None if calls is None else _kept_results(options.directory)
         survey, former = _survey(workflow, options, calls=calls, kept=kept)
         _check_edited(survey, options.directory, otherwise)
+        _check_protected(survey)
         names = workflow.task_names
         runs = [state in (State.STALE, State.UNSURE) for state in survey.states]
         numbers = tuple(t for t, is_run in enumerate(runs) if is_run)
@@ -102,8 +103,10 @@ class Rest:
         """All of a run that is resumed, of which these tasks are done."""
         known = {*workflow.task_names, *WorkflowGraph(workflow).maker}  # others were up to date
         targets = tuple(target for target in options.targets if target in known)
+        replaces = _replaces(workflow, options)
         options = replace(options, targets=targets, force=_still_forced(workflow, options, done))
-        survey, former = _survey(workflow, options, done, header)
+        survey, former = _survey(workflow, options, done, header, replaces=replaces)
+        _check_protected(survey, header.id)
         _check_edited(survey, options.directory, "if it is deleted, the run makes it again")
         return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey, former)
 
@@ -304,6 +307,7 @@ def _survey(
     header: Header | None = None,
     calls: Sequence[Call] | None = None,
     kept: KeptResults | None = None,
+    replaces: Collection[str] | None = None,
 ) -> tuple[Survey, FormerTaken]:
     """What is known of a directory; and what of it comes from runs of earlier versions."""
     data = options.directory.absolute()
@@ -314,6 +318,8 @@ def _survey(
         done,
         {} if header is None else header.after,
         trust=options.trust,
+        replaces=_replaces(workflow, options) if replaces is None else replaces,
+        keeps_temp=header is not None and bool(header.left_out),
         anywhere=options.absolute,
     )
     if kept is not None:
@@ -362,6 +368,26 @@ def _forced(workflow: Workflow, wanted: bool | Sequence[str]) -> bool | set[str]
             raise InputError(unknown_name("task", pattern, names))
         found |= meant
     return found
+
+
+def _replaces(workflow: Workflow, options: Options) -> set[str]:
+    """The tasks that may replace what is protected: those that are named, not just all."""
+    named = () if isinstance(options.force, bool) else options.force
+    forced = _forced(workflow, tuple(pattern for pattern in named if pattern != "*"))
+    return set() if isinstance(forced, bool) else forced
+
+
+def _check_protected(survey: Survey, run: str = "") -> None:
+    """Refuse to make again what is protected."""
+    names = survey.workflow.task_names
+    for task in survey.tasks(State.STALE):
+        if file := survey.shielded(task, run):
+            why = survey.reasons[task]
+            told = f" ({why})" if why else ""
+            raise InputError(
+                f"{file} is protected, and {names[task]} would make it again{told}: "
+                f"`--force {names[task]}` does"
+            )
 
 
 def _is_live(data: Path, run: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import queue
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
 
@@ -111,11 +113,24 @@ class RunStore:
 
     def _take_made(self) -> None:
         while not self._made.empty():
-            decided = self._survey.finish(*self._made.get())
+            number, contents, content = self._made.get()
+            decided = self._survey.finish(number, contents, content)
+            self._remove(self._survey.spent(number, self._own))
             found = filter(self._survey.can_be_taken, decided.up_to_date)
             self._found += [self._own[number] for number in found]
 
+    def shielded(self, task: int) -> str:
+        """A protected output that a task would replace; nothing if there is none."""
+        return self._survey.shielded(self._numbers[task], self.run)
+
+    def _remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(OSError):  # then it stays
+                os.unlink(os.path.join(self._survey.memory.data, name))
+
     def close(self) -> None:
-        """Have remembered what was read."""
+        """Remove what nobody will read, also of a run that was killed; remember what was read."""
+        self._take_made()
+        self._remove(self._survey.spent(None, self._own))
         if news := self._survey.take_news():
             append(self.folder, self.run, news)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
 from weft.errors import InputError, unknown_name
@@ -71,6 +72,8 @@ class Asked:
     done: Collection[str] = ()  # tasks that this run has done: without outputs, they count, too
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # see `keys_before`
     trust: str = CONTENT
+    replaces: Collection[str] = ()  # tasks that may replace what is protected
+    keeps_temp: bool = False  # others, which are no part of this, may read temporary outputs
     anywhere: bool = False  # links may lead out of the data directory
     carried: bool = False  # what tasks make for each other is not in the directory
     every_result: bool = False  # those of functions that others take are asked for, too
@@ -250,6 +253,56 @@ class Survey:
         decided = Decided([], [])
         self._decide(task, decided)
         return decided
+
+    def spent(self, task: int | None = None, run: Collection[int] = ()) -> list[str]:
+        """The temporary outputs that a task has read, or any, and that nobody will read any more.
+
+        A task of the run that is only known to be up to date looks at its inputs when it begins.
+        """
+        if self.asked.carried or self.asked.keeps_temp or self._calls is not None:
+            return []
+        graph, done = self._graph, self.asked.done
+        names, states = self.workflow.task_names, self.states
+
+        def is_over(reader: int) -> bool:
+            if states[reader] is State.DONE:
+                return True
+            waits = reader in run and names[reader] not in done
+            return states[reader] is State.UP_TO_DATE and not waits
+
+        found = list[str]()
+        for name in self._temporary if task is None else graph.read[task]:
+            readers = self._temporary.get(name, ())
+            if readers and name not in graph.asked_for and all(map(is_over, readers)):
+                content = self.memory.content(name)
+                if content is not None and content == self._known.get(name):
+                    found.append(name)
+        return found
+
+    @cached_property
+    def _temporary(self) -> dict[str, list[int]]:
+        """Outputs that go when they are read, each with its readers."""
+        graph = self._graph
+        return {
+            name: [reader for reader in graph.behind[task] if name in graph.read[reader]]
+            for task, spec in self.workflow.specs.items()
+            for name in spec.temp
+        }
+
+    def shielded(self, task: int, run: str = "") -> str:
+        """A protected output that a task may not replace; nothing if there is none.
+
+        What this very run has made may be replaced: it was killed before all outputs were there.
+        """
+        name = self.workflow.task_names[task]
+        if name in self.asked.replaces:
+            return ""
+        for file in self.workflow.spec(task).protected:
+            content = self.memory.content(file)
+            made = [r.outputs[file][3] for r in self.store.made(file) if run and r.run == run]
+            if content is not None and content not in made:
+                return file
+        return ""
 
     def take_news(self) -> bytes:
         """Lines of files that were read since, for the store: they need not be read again."""

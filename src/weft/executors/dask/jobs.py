@@ -28,10 +28,10 @@ from weft.executors.results import (
     result_path,
     write_private,
 )
-from weft.executors.workspace import read_marker
+from weft.executors.workspace import protect, read_marker
 from weft.files import write_bytes
 from weft.model.call import refs
-from weft.model.events import Event, StartTask
+from weft.model.events import Event, StartTask, TaskFinished
 from weft.model.workflow import EXTERNAL
 from weft.store.content import Entry, Status, status_of
 from weft.store.making import Making
@@ -153,7 +153,7 @@ class DaskJobs(Jobs):
     def make_ready(self, attempt: int, task: int) -> Event | None:
         """Find out what an attempt is made from; its end, if that is there already."""
         self._makings[attempt], end = self.begin(attempt, task)
-        if end is not None and not self.is_shared:
+        if isinstance(end, TaskFinished) and not self.is_shared:
             self.at_home.add(task)
             if self.calls is not None:
                 self._small.large.add(task)
@@ -261,6 +261,8 @@ class DaskJobs(Jobs):
             if self.anywhere or os.path.realpath(target).startswith(inside):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 write_bytes(target, content[name])
+                if name in self.workflow.spec(task).protected:
+                    protect(str(target))
             else:
                 raise InputError("it leads out of the run's directory", source=name)
 
