@@ -42,6 +42,14 @@ def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_progress() -> Iterator[None]:
+    """Runs that Python drives show nothing, however slow the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_PROGRESS", "no")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def groups_of_this_machine() -> Iterator[None]:
     """Its control groups are left alone."""
     with pytest.MonkeyPatch.context() as patch:

@@ -80,4 +80,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names, and what every module has: not the rooms, nor what is imported here."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

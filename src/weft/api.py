@@ -281,6 +281,7 @@ def run(
     over_budget: str | None = None,
     reserve: float = 0.0,
     deadline: float | None = None,
+    progress: bool | None = None,
 ) -> Outcome:
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
@@ -299,9 +300,21 @@ def run(
     a larger one, or what runs is cancelled when the money is gone, too ("cut"). Plans leave a share
     of what is left, the `reserve`, for surprises. With a `deadline`, in seconds of the run's time,
     the cheapest plans that end by then are followed; a run that is late goes on.
+    What takes longer than two seconds is shown while it goes on, on standard error or in the
+    notebook; with `progress=True` from the start, with False not at all.
     A run that fails does not raise: look at `.status` and `.failures`.
     """
     asked = dict(locals())
+    from weft.display.display import showing
+
+    with showing(progress, listener) as shown:
+        return _run(work, asked, shown)
+
+
+def _run(
+    work: Workflow | Flow | Source, asked: dict[str, Any], listener: Listener | None
+) -> Outcome:
+    """What `run` was asked for, shown by the listener."""
     from weft import runs
     from weft.flow import Flow
 
@@ -313,9 +326,9 @@ def run(
     else:
         workflow = load(work)
         source = None if isinstance(work, Mapping) else str(Path(work).absolute())
-    if resume is not None:
+    if asked["resume"] is not None:
         changes = {name: asked[name] for name in runs.flags(resuming=True)}
-        home = runs.RunHome.find(Path(dir), resume)
+        home = runs.RunHome.find(Path(asked["dir"]), asked["resume"])
         session = runs.reopen_run(home, workflow, calls, listener=listener, **changes)
     else:
         options = runs.Options.from_keywords(asked)
@@ -366,6 +379,7 @@ def _leaving_nothing(flow: Flow, asked: Mapping[str, Any]) -> Iterator[Outcome]:
     from tempfile import mkdtemp
 
     from weft import runs
+    from weft.display.display import showing
 
     for name in ("resume", "targets", "force"):
         if asked[name]:
@@ -379,10 +393,12 @@ def _leaving_nothing(flow: Flow, asked: Mapping[str, Any]) -> Iterator[Outcome]:
     except OSError:  # nothing can be written there
         place = mkdtemp(prefix="weft-compute-")
     try:
-        listener = asked["listener"]
-        with runs.open_run(
-            workflow, options, calls, listener=listener, rest=rest, place=Path(place)
-        ) as session:
+        with (
+            showing(asked["progress"], asked["listener"]) as listener,
+            runs.open_run(
+                workflow, options, calls, listener=listener, rest=rest, place=Path(place)
+            ) as session,
+        ):
             outcome = session.drive()
         if not outcome.ok:
             logless = (replace(failure, log=None) for failure in outcome.failures)

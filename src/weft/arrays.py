@@ -48,12 +48,25 @@ def sealed(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 class FrozenArrays:
     """A frozen dataclass whose arrays become read-only, each of the type that is declared."""
 
+    def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):  # a dataclass would write one with all numbers
+            setattr(cls, "__repr__", FrozenArrays.__repr__)  # noqa: B010
+
+    def __repr__(self) -> str:
+        kind: Any = type(self)
+        shapes = (f"{name} {_shape(getattr(self, name))}" for name in _array_types(kind))
+        return f"<{kind.__name__}: {', '.join(shapes)}>"
+
     def __post_init__(self) -> None:
         kind: Any = type(self)
         for name, dtype in _array_types(kind).items():
             given = getattr(self, name)
             if given is not None and (array := frozen(given, dtype)) is not given:
                 object.__setattr__(self, name, array)
+
+
+def _shape(array: npt.NDArray[Any] | None) -> str:
+    return "-" if array is None else "x".join(map(str, array.shape))
 
 
 @cache

@@ -14,8 +14,10 @@ from weft.arrays import FloatArray
 from weft.contracts import Order, Planner, Policy
 from weft.engine.budget import BudgetTracker
 from weft.errors import InputError
+from weft.lazy import drawn_by
 from weft.model import Estimates, Platform, Workflow
 from weft.model.resources import check_fits
+from weft.quantities import duration, first_few, many
 from weft.scheduling.limits import check_limits
 from weft.simulation import reality, scenarios
 from weft.simulation.scenario import EVENT_RATE, Scenario
@@ -76,6 +78,13 @@ class Comparison:
     by_workflow: tuple[tuple[str, tuple[Figures, ...]], ...]
     scenario: Scenario  # what happened to the machines
 
+    def __repr__(self) -> str:
+        means = [f"{f.strategy} {_told(f.makespan.mean)}" for f in self.overall]
+        best = f"{first_few(means, 4)}; {many(self.runs, 'run')} of each"
+        return f"<Comparison of {many(len(means), 'strategy', 'strategies')}: {best}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_comparison")
+
     def to_dict(self) -> dict[str, Any]:
         """What `weft compare --json` prints."""
         return {
@@ -89,6 +98,10 @@ class Comparison:
                 for name, each in self.by_workflow
             ],
         }
+
+
+def _told(makespan: float | None) -> str:
+    return "-" if makespan is None else duration(makespan)
 
 
 class _Instance(NamedTuple):

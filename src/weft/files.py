@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.errors import InputError
+from weft.quantities import shortened
 
 MAX_BYTES = 1 << 30  # 1 GiB: no workflow needs more, and /dev/zero has no end
 _CHUNK = 1 << 22
@@ -58,6 +59,11 @@ def clean(text: str) -> str:
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
+
+
+def one_line(text: str, longest: int = 60) -> str:
+    """A name of others in a line of ours: clean, without breaks, and without its middle if long."""
+    return shortened(" ".join(clean(text).split()), longest)
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

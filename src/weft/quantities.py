@@ -94,3 +94,11 @@ def first_few(names: Iterable[str], most: int = 5) -> str:
 def against(actual: float, planned: float) -> str:
     """How far a figure is from its plan: +3.2%."""
     return f"{actual / planned - 1:+.1%}" if planned > 0 else "-"
+
+
+def shortened(text: str, longest: int) -> str:
+    """Without its middle: the ends of a name say what kind of thing it is, and which one."""
+    if len(text) <= longest:
+        return text
+    head = longest // 2
+    return text[:head] + "\u2026" + text[len(text) - (longest - 1 - head) :]

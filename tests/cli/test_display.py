@@ -19,11 +19,11 @@ import pytest
 import typer
 from rich.console import Console
 
-from weft.cli.shared.display import Display
 from weft.cli.shared.ending import drive
-from weft.cli.shared.live import LiveScreen, picture
-from weft.cli.shared.screens import PlainScreen
-from weft.cli.shared.view import View, Work, look
+from weft.display.display import Display
+from weft.display.live import LiveScreen, picture
+from weft.display.screens import PlainScreen
+from weft.display.view import View, Work, look
 from weft.errors import WeftError
 from weft.model import Money, Platform
 from weft.model.events import Event, TaskFailed, TaskFinished
@@ -146,7 +146,7 @@ def test_reported_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     session = session_of(tmp_path, now=3.5)
     session.reported[int(session.coordinator.state.arrays.running[0])] = 0.42
     assert [work.progress for work in look(session).work] == [0.42, None]
-    monkeypatch.setattr("weft.cli.shared.screens.SILENCE", 0.0)
+    monkeypatch.setattr("weft.display.screens.SILENCE", 0.0)
     stream = io.StringIO()
     screen = PlainScreen(stream)
     screen.update(session, [])

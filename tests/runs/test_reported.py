@@ -6,7 +6,7 @@ from pathlib import Path
 
 import weft
 from runs.people import Somebody
-from weft.cli.shared.view import look
+from weft.display.view import look
 
 WORKFLOW = {
     "tasks": {

@@ -16,14 +16,13 @@ from weft.charts.chart import NO_CATEGORY, OTHER, PALETTE, prefixes
 from weft.errors import InputError
 from weft.files import write_bytes
 from weft.model import Workflow
-from weft.quantities import duration, many
+from weft.quantities import duration, many, shortened
 
 TASKS, CATEGORIES = "tasks", "categories"
 FEW = 60  # more tasks than these are drawn by category,
 MOST = 2000  # and if all are of one category, more than these by level
 STATES = ("done", "running", "failed", "blocked", "waiting")
 SHOWN = 5  # names in a list of which nobody reads more
-ELLIPSIS = "\u2026"
 
 
 @dataclass(frozen=True)
@@ -175,14 +174,6 @@ def listed(names: Sequence[str], shown: int = SHOWN) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
-
-
-def shortened(text: str, longest: int) -> str:
-    """Without its middle: the ends of a name say what kind of thing it is, and which one."""
-    if len(text) <= longest:
-        return text
-    head = longest // 2
-    return text[:head] + ELLIPSIS + text[len(text) - (longest - 1 - head) :]
 
 
 def _categories(

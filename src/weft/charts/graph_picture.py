@@ -18,9 +18,9 @@ from weft.charts.graph import (
     DrawnNode,
     Edge,
     count_lines,
-    shortened,
 )
 from weft.charts.layers import Layers, lay_out
+from weft.quantities import shortened
 
 NAMED = 300  # tasks; of more, nodes are small and their names are seen by pointing at them
 LONGEST = 28  # letters of a name

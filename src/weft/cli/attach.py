@@ -72,7 +72,7 @@ def _meant(directory: Path, wanted: str | None) -> RunHome:
 
 def _follow(home: RunHome) -> None:
     """Show the run until nobody drives it."""
-    from weft.cli.shared.screens import Screen, live_or
+    from weft.display.screens import Screen, live_or
     from weft.runs.lock import is_driven
 
     # elsewhere than on a terminal: the lines of the run's log, and nothing else

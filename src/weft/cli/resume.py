@@ -21,7 +21,7 @@ from weft.cli.shared.terminal import leave_terminal
 from weft.errors import InputError
 
 if TYPE_CHECKING:
-    from weft.cli.shared.display import Display
+    from weft.display.display import Display
     from weft.model import Workflow
     from weft.runs import Session
     from weft.runs.home import RunHome

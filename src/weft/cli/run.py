@@ -12,7 +12,7 @@ from weft.cli.shared.options import Detach, Notify, Quiet, RunJson, with_run_opt
 from weft.cli.shared.terminal import leave_terminal
 
 if TYPE_CHECKING:
-    from weft.cli.shared.display import Display
+    from weft.display.display import Display
     from weft.runs import Rest, Session
 
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from weft.arrays import FloatArray, FrozenArrays, sealed
 from weft.errors import InputError
+from weft.files import one_line
 from weft.model.platform import Platform
 from weft.model.resources import Needs, declared_needs
 from weft.model.workflow import Workflow
+from weft.quantities import duration, many
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,12 @@ class Estimates(FrozenArrays):
 
     cost: FloatArray
     needs: Needs | None = None  # None: every task takes one core and nothing else
+
+    def __repr__(self) -> str:
+        tasks, processors = self.cost.shape
+        most = duration(float(self.cost.max())) if self.cost.size else "-"
+        size = f"{many(tasks, 'task')} on {many(processors, 'processor')}"
+        return f"<Estimates: {size}, {duration(self.least)} to {most}>"
 
     @cached_property
     def least(self) -> float:
@@ -94,6 +102,10 @@ class Expectation:
     blind: bool = False  # nothing is known of any task
     on: str | None = None  # where a run would have these machines, as `--on` has it
     one_host: bool = False  # all of it is one machine, with whatever is added
+
+    def __repr__(self) -> str:
+        said = one_line(self.message or "declared costs", 120)
+        return f"<Expectation: {self.platform!r}, {self.estimates!r}, {said}>"
 
     @staticmethod
     def declared(workflow: Workflow, platform: Platform) -> Expectation:

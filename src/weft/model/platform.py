@@ -11,6 +11,7 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray
 from weft.errors import InputError
 from weft.model.resources import UNLIMITED, Host
+from weft.quantities import many
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,10 @@ class Platform(FrozenArrays):
         if len(self.link_price) == 0:
             object.__setattr__(self, "link_price", np.zeros((self.n_hosts, self.n_hosts)))
         super().__post_init__()
+
+    def __repr__(self) -> str:
+        hosts = many(self.n_hosts, "host")
+        return f"<Platform: {many(self.n_processors, 'processor')} on {hosts}>"
 
     @property
     def n_processors(self) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from weft.arrays import FloatArray, FrozenArrays, IntArray, frozen
+from weft.files import one_line
+from weft.lazy import drawn_by
 from weft.model.events import (
     Event,
     NewEstimates,
@@ -23,6 +25,7 @@ from weft.model.platform import Platform
 from weft.model.resources import Cores, held
 from weft.model.schedule import ProcessorTime, Schedule
 from weft.model.workflow import Workflow
+from weft.quantities import duration, many
 
 ENDS = ("running", "finished", "failed", "cancelled", "rewound")
 _ENDINGS = (TaskFinished, TaskFailed)
@@ -104,6 +107,15 @@ class Run:
     deadline: float = math.inf  # by the run's clock
     late_at: float = math.nan  # when it was known that it would be late
     planned_from: float = 0.0  # later, if it began just in time and followed plans from then on
+
+    def __repr__(self) -> str:
+        done = f"{self.n_done:,} of {many(self.workflow.n_tasks, 'task')} done"
+        plans = f", {many(self.replans, 'new plan')}" if self.replans else ""
+        by = f" by {self.strategy}" if self.strategy else ""
+        name = one_line(self.workflow.name)
+        return f"<Run of {name}{by}: {done} in {duration(self.makespan)}{plans}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_run")
 
     @property
     def makespan(self) -> float:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, csr
+from weft.files import one_line
+from weft.lazy import drawn_by
 from weft.model.money import Usage
 from weft.model.platform import Platform
 from weft.model.resources import MEMORY, Cores, Demand, Needs, held
 from weft.model.workflow import Workflow
+from weft.quantities import amount, duration, many
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,9 @@ class ProcessorTime:
         there = float(self.present.sum())
         return float(seconds.sum()) / there if there > 0 else 0.0
 
+    def __repr__(self) -> str:
+        return f"<ProcessorTime: {self}>"
+
     def __str__(self) -> str:
         tasks, weft = self.utilisation, self.overhead_share
         return (
@@ -68,6 +74,18 @@ class Schedule(FrozenArrays):
     by: str = ""  # where a planner tries several ways: the one that was taken
     cores: Cores | None = None  # None: each task takes its processor
     needs: Needs | None = None  # that it was made with; None: one core each, and nothing else
+
+    def __repr__(self) -> str:
+        name, n, on = (
+            one_line(self.workflow.name),
+            self.workflow.n_tasks,
+            self.platform.n_processors,
+        )
+        size = f"{many(n, 'task')} on {many(on, 'processor')}"
+        ends = f"makespan {duration(self.makespan)}, cost {amount(self.cost)}"
+        return f"<Schedule of {name} by {self.planner}: {size}, {ends}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_schedule")
 
     @property
     def makespan(self) -> float:

@@ -10,11 +10,13 @@ import numpy as np
 
 from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray
 from weft.ends import STANDS_STILL, expected_ends
+from weft.files import one_line
 from weft.model.estimates import Estimates
 from weft.model.money import Usage
 from weft.model.platform import Platform
 from weft.model.resources import Cores, Demand, held
 from weft.model.workflow import Workflow
+from weft.quantities import duration
 
 
 class Freedom(Enum):
@@ -95,6 +97,13 @@ class Situation(FrozenArrays):
     reuse: Reuse = Reuse.IN_PLACE
     budget: float = float("inf")  # for all of it, what is spent included
     usage: Usage | None = None  # by now, also in vain; None: that of the attempts that hold
+
+    def __repr__(self) -> str:
+        running = int(np.isnan(self.attempts.finish).sum())
+        said = [f"{len(self.attempts.task) - running:,} done", f"{running:,} running"]
+        said.append(f"{int(self.waiting().sum()):,} waiting")
+        where = f"{one_line(self.workflow.name)} at {duration(self.now)}"
+        return f"<Situation of {where}: tasks {', '.join(said)}; {self.platform!r}>"
 
     @staticmethod
     def at_start(

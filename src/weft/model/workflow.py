@@ -21,8 +21,11 @@ from weft.arrays import (
     side_by_side,
 )
 from weft.errors import InputError
+from weft.files import one_line
+from weft.lazy import drawn_by
 from weft.model.resources import Request
 from weft.model.surroundings import Surroundings
+from weft.quantities import many
 
 EXTERNAL = -1  # the producer of an item that no task makes
 
@@ -108,6 +111,12 @@ class Workflow(FrozenArrays):
         position[order] = np.arange(n, dtype=np.int32)
         derive(self, "order", frozen(order, np.int32))
         derive(self, "position", frozen(position, np.int32))
+
+    def __repr__(self) -> str:
+        edges = many(self.n_edges, "dependency", "dependencies")
+        return f"<Workflow {one_line(self.name)}: {many(self.n_tasks, 'task')}, {edges}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_workflow")
 
     @property
     def n_tasks(self) -> int:

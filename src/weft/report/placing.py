@@ -10,11 +10,11 @@ import numpy as np
 
 from weft import registry
 from weft.contracts import Dispatch, is_order
+from weft.display.waiting import needed_by
 from weft.model import forecast
 from weft.model.resources import Cores
 from weft.model.situation import Attempts
 from weft.quantities import amount, duration
-from weft.report.waiting import needed_by
 from weft.runs.money import costs_money
 from weft.scheduling.planning import planning_of
 from weft.scheduling.projection import project

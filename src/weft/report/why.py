@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft.display.waiting import needed_by, reason
 from weft.engine.state import TaskState
 from weft.errors import WeftError
 from weft.model import ENDS
@@ -25,7 +26,6 @@ from weft.quantities import duration, first_few, many
 from weft.report.known import KnownTask, is_keyed, known_of_run, known_of_workflow
 from weft.report.placing import Placing, place_of
 from weft.report.states import task_states
-from weft.report.waiting import needed_by, reason
 from weft.runs.finding import standing
 from weft.runs.logs import CUT_SHORT, OPEN, printed_by
 

@@ -13,7 +13,7 @@ from weft.files import near
 from weft.quantities import amount, duration, first_few, many
 
 if TYPE_CHECKING:
-    from weft.model import Money, Run
+    from weft.model import Run
 
 
 def moment(text: str | None) -> str:
@@ -22,15 +22,6 @@ def moment(text: str | None) -> str:
         return datetime.fromisoformat(text or "").astimezone().strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:
         return "-"
-
-
-def amounts(money: Money, budget: float) -> str:
-    """The money of a run under way."""
-    said = [f"{amount(money.spent)} spent", f"{amount(money.committed)} committed"]
-    if math.isfinite(money.projected):
-        said.append(f"{amount(money.projected)} projected")
-    text = ", ".join(said)
-    return f"{text} of a budget of {amount(budget)}" if math.isfinite(budget) else text
 
 
 def against_budget(run: Run) -> str:

@@ -11,8 +11,11 @@ import numpy as np
 
 from weft.errors import WeftError
 from weft.executors.results import NoResultError, load_error
+from weft.files import clean
+from weft.lazy import drawn_by
 from weft.model import Money, Platform, Processor, Run
 from weft.model.record import AttemptLog, TransferLog
+from weft.quantities import duration, many
 from weft.runs.rest import Rest
 
 FINISHED, FAILED, STOPPED = "finished", "failed", "stopped"
@@ -48,6 +51,17 @@ class Outcome:
     rest: Rest | None = None  # what of the whole it had to do, and where the other results are
     money: Money | None = None  # where anything has a price
     needed: float | None = None  # what all of it would cost, if it was stopped for the budget
+
+    def __str__(self) -> str:
+        if not self.id:
+            return f"nothing to do: {many(len(self.up_to_date), 'task')} up to date"
+        done = f"{self.run.n_done:,} of {many(self.run.workflow.n_tasks, 'task')} done"
+        return clean(f"run {self.id} {self.status}: {done} in {duration(self.makespan)}")
+
+    def __repr__(self) -> str:
+        return f"<Outcome: {self}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_outcome")
 
     @property
     def ok(self) -> bool:

@@ -13,7 +13,9 @@ from typing import Any
 from weft import registry
 from weft.contracts import Planner
 from weft.errors import InputError, UnaffordableError, rounded_up
+from weft.lazy import drawn_by
 from weft.model import Schedule, Situation, affordable, forecast
+from weft.quantities import amount, duration, many
 from weft.scheduling.projection import ROUNDING, ends_earlier
 from weft.scheduling.search_progress import report_to
 
@@ -33,6 +35,10 @@ class Point:
     budget: float
     cost: float
     schedule: Schedule
+
+    def __repr__(self) -> str:
+        ends = f"{duration(self.makespan)} for {amount(self.cost)}"
+        return f"<Point: {ends}, given for a budget of {self.budget:.15g}>"
 
     @property
     def makespan(self) -> float:
@@ -55,6 +61,13 @@ class Frontier:
 
     points: tuple[Point, ...]
     free: bool = False  # nothing has a price
+
+    def __repr__(self) -> str:
+        ends = self.points if len(self.points) < 2 else (self.points[0], self.points[-1])
+        said = " to ".join(f"{duration(p.makespan)} for {amount(p.cost)}" for p in ends)
+        return f"<Frontier: {many(len(self.points), 'plan')}, {said}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_frontier")
 
     @property
     def knee(self) -> int | None:

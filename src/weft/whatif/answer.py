@@ -12,9 +12,11 @@ import numpy as np
 from weft.engine.coordinator import Coordinator
 from weft.engine.driver import Driver, StuckError, record
 from weft.errors import InputError, PlanningError
+from weft.files import one_line
+from weft.lazy import drawn_by
 from weft.model import Schedule, Situation, Usage, forecast
 from weft.model.events import NewEstimates, ProcessorGone, ProcessorJoined
-from weft.quantities import amount, duration
+from weft.quantities import amount, duration, many
 from weft.scheduling.frontier import knee as knee_of
 from weft.scheduling.projection import ends_earlier, project
 from weft.simulation.simulate import run_natively
@@ -64,6 +66,13 @@ class WhatIf:
     knee: int | None  # of the counts
     notes: tuple[str, ...] = ()
     up_to_date: tuple[str, ...] | None = None  # tasks that this is not about; None: not asked
+
+    def __repr__(self) -> str:
+        asked = many(len(self.alternatives), "alternative")
+        now = f"{duration(self.present.makespan)} for {amount(self.present.cost)}"
+        return f"<WhatIf of {one_line(self.name)}: {asked} to {now}>"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_what_if")
 
     @property
     def is_next(self) -> bool:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from weft.cli.shared.display import Display, display
 from weft.cli.shared.notify import notify
 from weft.cli.shared.terminal import INTERRUPTED, command, hear_signals
+from weft.display.display import Display, display
+from weft.display.view import amounts
 from weft.errors import WeftError, rounded_up
 from weft.files import clean, near
 from weft.quantities import against, amount, duration, first_few, many
@@ -23,7 +24,6 @@ from weft.report.words import (
     about_command,
     against_budget,
     against_deadline,
-    amounts,
     recovery_of,
 )
 from weft.runs.home import check_system

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -20,7 +20,6 @@ from weft.files import near
 
 INTERRUPTED = 130
 COULD_NOT = 2
-STANDARD = (0, 1, 2)  # input, output, errors
 
 
 def command(name: str, run: str, directory: Path, *more: str) -> str:
@@ -32,40 +31,6 @@ def command(name: str, run: str, directory: Path, *more: str) -> str:
     except OSError:
         words += ["--dir", os.fspath(directory)]
     return shlex.join(words)
-
-
-class Terminal:
-    """What this process's standard streams are, as long as somebody is there."""
-
-    def __init__(self) -> None:
-        # asked now: of a terminal that is closed nobody can tell any more
-        self._ours = [number for number in STANDARD if _is_terminal(number)]
-
-    def leave(self, everything: bool = False) -> None:
-        """Let what is written there go nowhere; a signal handler may do this."""
-        for number in STANDARD if everything else self._ours:
-            with suppress(OSError):
-                _redirect(os.devnull, number, os.O_RDONLY if number == 0 else os.O_WRONLY)
-        self._ours = list(STANDARD) if everything else self._ours
-
-    def send_errors_to(self, log: Path) -> None:
-        """Let errors go to a file, after this was left."""
-        if 2 in self._ours:
-            _redirect(log, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-
-def _is_terminal(number: int) -> bool:
-    try:
-        return os.isatty(number)
-    except OSError:
-        return False
-
-
-def _redirect(path: Path | str, number: int, flags: int) -> None:
-    descriptor = os.open(path, flags, 0o600)
-    os.dup2(descriptor, number)
-    if descriptor != number:
-        os.close(descriptor)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

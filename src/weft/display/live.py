@@ -11,12 +11,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from weft.cli.shared.screens import Screen
-from weft.cli.shared.view import View, Work, clock, look
+from weft.display.screens import Screen
+from weft.display.view import View, Work, amounts, clock, look
 from weft.files import clean
 from weft.model import Money, affordable
 from weft.quantities import with_needs
-from weft.report.words import amounts
 
 if TYPE_CHECKING:
     from weft.model.events import TaskFinished
@@ -110,10 +109,7 @@ def _next(view: View) -> Text:
 
 
 def _times(view: View) -> Text:
-    text = Text(f"{clock(view.now)} elapsed")
-    if view.projected is not None:
-        left = clock(max(0.0, view.projected - view.now))
-        text.append(f", expected to end at {clock(view.projected)} ({left} more)")
+    text = Text(view.times())
     if math.isfinite(view.deadline):
         late = max(view.now, view.projected or 0.0) > view.deadline
         text.append(f", deadline {clock(view.deadline)}", style="bold red" if late else "")

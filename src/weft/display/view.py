@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.display.waiting import Waiting, next_ones
 from weft.engine.meter import usage_by
 from weft.engine.state import TaskState
 from weft.model import Money
-from weft.quantities import duration
-from weft.report.waiting import Waiting, next_ones
+from weft.quantities import amount, duration
 from weft.runs.replay import found_up_to_date
 
 if TYPE_CHECKING:
@@ -65,6 +65,14 @@ class View:
         text = f"{self.done - self.reused}/{self.total} done{reused}"
         text += f", {self.running} running, {self.waiting} waiting"
         return f"{text}, {self.failed} given up" if self.failed else text
+
+    def times(self) -> str:
+        """How long it has gone on, and when it is expected to end."""
+        text = f"{clock(self.now)} elapsed"
+        if self.projected is not None:
+            left = clock(max(0.0, self.projected - self.now))
+            text += f", expected to end at {clock(self.projected)} ({left} more)"
+        return text
 
 
 def look(session: Session) -> View:
@@ -119,6 +127,15 @@ def _money(session: Session, now: float) -> Money | None:
     money = Money.of(platform, used, used.with_running(busy, now, ends))
     planned = last.projected - money.spent - money.committed
     return replace(money, planned=planned if math.isnan(planned) else max(0.0, planned))
+
+
+def amounts(money: Money, budget: float) -> str:
+    """The money of a run under way."""
+    said = [f"{amount(money.spent)} spent", f"{amount(money.committed)} committed"]
+    if math.isfinite(money.projected):
+        said.append(f"{amount(money.projected)} projected")
+    text = ", ".join(said)
+    return f"{text} of a budget of {amount(budget)}" if math.isfinite(budget) else text
 
 
 def clock(seconds: float) -> str:

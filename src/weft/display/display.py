@@ -1,4 +1,4 @@
-"""The display of a run under way: live on a terminal, plain lines elsewhere.
+"""The display of a run under way: live on a terminal or in a notebook, plain lines elsewhere.
 
 The thread that drives the run only leaves word here; another one writes. So showing a run costs it
 next to nothing, and a signal handler may speak at any moment.
@@ -12,24 +12,28 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Self, TextIO
 
-from weft.cli.shared.screens import LogScreen, PlainScreen, Screen, live_or
-from weft.cli.shared.terminal import Terminal
+from weft.display.screens import LateScreen, LogScreen, PlainScreen, Screen, live_or
+from weft.display.terminal import Terminal
+from weft.errors import InputError
 from weft.files import clean, near
 from weft.quantities import duration, many
 from weft.runs.home import RunHome
 
 if TYPE_CHECKING:
     from weft.model.events import Event, TaskFailed
-    from weft.runs import Outcome, Session
+    from weft.runs import Listener, Outcome, Session
     from weft.runs.entries import Header
 
 TICK = 0.25  # seconds between two looks
+SOON = 2.0  # seconds; of what takes no longer Python is shown nothing, unless it asks
 PATIENCE = 5.0  # seconds that the end of a run waits for its log: a terminal may be held (Ctrl-S)
 
 
@@ -48,9 +52,15 @@ class Display:
 
     All that is told goes to a log in the run's home as well, and if the terminal is closed only
     there. `detached` is called with the run's id once it has begun, if it is to leave the terminal.
+    In a program of others the terminal is not `ours`.
     """
 
-    def __init__(self, screen: Screen, detached: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        detached: Callable[[str], None] | None = None,
+        ours: bool = True,
+    ) -> None:
         self.done_before = 0  # tasks, when this session began
         self.attempts_before = 0
         self.id: str | None = None
@@ -62,12 +72,14 @@ class Display:
         self._log: Path | None = None
         self._log_screen: LogScreen | None = None
         self._early: list[str] = []  # told before there was a log
-        self._terminal, self._detached, self._dark = Terminal(), detached, False
+        self._terminal, self._detached, self._dark = Terminal(ours), detached, False
         self._session: Session | None = None
         # None: the end
         self._words: SimpleQueue[str | Session | _HungUp | None] = SimpleQueue()
         self._events: deque[list[Event]] = deque()
-        self._writer = threading.Thread(target=self._write, name="weft display", daemon=True)
+        # in the context of whoever began it: a notebook knows by that which cell is meant
+        write = partial(copy_context().run, self._write)
+        self._writer = threading.Thread(target=write, name="weft display", daemon=True)
 
     def __enter__(self) -> Self:
         self._writer.start()
@@ -266,3 +278,53 @@ def display(
         return Display(Screen(sys.stderr), detached)
     stream = sys.stderr if sys.stderr.isatty() or as_json else sys.stdout
     return Display(live_or(PlainScreen(sys.stderr), stream))
+
+
+class PythonDisplay(Display):
+    """The display of a run that a program drives: its last line tells how it ended."""
+
+    def __init__(self, at_once: bool) -> None:
+        screen = _screen_of_python()
+        super().__init__(screen if at_once else LateScreen(screen, SOON), ours=False)
+        self.summary, self._last = str, ""
+
+    def over(self, session: Session, outcome: Outcome) -> None:
+        """Keep how it ended."""
+        super().over(session, outcome)
+        self._last = str(outcome)
+
+    def _write(self) -> None:
+        super()._write()
+        if self._last and self._log_screen in self._screens:
+            self._screens.remove(self._log_screen)  # it has heard it, and is closed
+        if self._last:
+            self._say(self._last)
+
+
+def _screen_of_python() -> Screen:
+    """A notebook's, if there is a kernel; else standard error: live on a terminal, or lines."""
+    from weft.display.notebook import NotebookScreen, in_notebook
+
+    return NotebookScreen() if in_notebook() else live_or(PlainScreen(sys.stderr), sys.stderr)
+
+
+@contextmanager
+def showing(progress: bool | None, listener: Listener | None) -> Iterator[Listener | None]:
+    """Whoever shows a run that Python drives: the listener that is given, a display, or nobody."""
+    if progress and listener is not None:
+        raise InputError("give a listener or progress=True, not both: each shows the run")
+    if progress is None:
+        progress = None if listener is None and _wanted() else False
+    if progress is False:
+        yield listener
+        return
+    with PythonDisplay(at_once=progress is True) as shown:
+        yield shown
+
+
+def _wanted() -> bool:
+    """Whether whoever runs the program wants to see what takes long."""
+    said = os.environ.get("WEFT_PROGRESS", "yes")
+    if said not in ("yes", "no"):
+        raise InputError(f"it is yes or no, not {said!r}", place="WEFT_PROGRESS")
+    return said == "yes" and sys.stderr is not None

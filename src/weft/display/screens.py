@@ -1,4 +1,4 @@
-"""Where a run is shown without a terminal: plain lines, for logs and pipes, or next to nothing."""
+"""Where a run is shown without a terminal: plain lines, for logs and pipes, or nothing at first."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 from time import monotonic
 from typing import IO, TYPE_CHECKING, TextIO
 
-from weft.cli.shared.view import View, clock, look
+from weft.display.view import View, amounts, clock, look
 from weft.files import clean
 from weft.model.events import REUSED
 from weft.quantities import duration, with_needs
-from weft.report.words import amounts
 
 if TYPE_CHECKING:
     from weft.model.events import TaskFinished
@@ -50,7 +49,7 @@ def live_or(plain: Screen, stream: TextIO) -> Screen:
     if stream.isatty():
         from rich.console import Console
 
-        from weft.cli.shared.live import LiveScreen
+        from weft.display.live import LiveScreen
 
         console = Console(file=stream, highlight=False)
         if console.is_terminal and not console.is_dumb_terminal:
@@ -147,6 +146,43 @@ class PlainScreen(Screen):
             self.say(clean(f"[{clock(time)}] {text}"))
         self._finished, self._shown, self._idle = [], now, False
         self._replans += len(new)
+
+
+class LateScreen(Screen):
+    """Another screen that shows nothing of what is soon over, unless it is to be stopped."""
+
+    def __init__(self, screen: Screen, seconds: float) -> None:
+        super().__init__(screen.stream)
+        self._screen, self._from, self._shown = screen, monotonic() + seconds, False
+        self._said: list[tuple[str, str]] = []
+        self._finished: list[TaskFinished] = []
+
+    def begin(self, session: Session) -> None:
+        """The other one counts from now on, too."""
+        self._screen.begin(session)
+
+    def say(self, message: str, style: str = "") -> None:
+        """One line, now or once it takes long."""
+        if self._shown:
+            self._screen.say(message, style)
+        else:
+            self._said.append((message, style))
+
+    def update(self, session: Session, finished: list[TaskFinished]) -> None:
+        """Show the run, with all that was kept back."""
+        self._finished += finished
+        if monotonic() < self._from and not session.stopping:
+            return
+        self._shown = True
+        for message, style in self._said:
+            self._screen.say(message, style)
+        self._screen.update(session, self._finished)
+        self._said, self._finished = [], []
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._shown:
+            self._screen.close()
 
 
 class LogScreen(PlainScreen):
