@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +140,28 @@ def test_functions_are_known_by_their_names() -> None:
     first, second = commands_of(workflow, [Call(sorted), Call(sum)])
     assert first != second
     assert commands_of(workflow, [Call(sorted, ([1],)), Call(sorted)]) == (first, first)
+
+
+def test_functions_of_one_name_are_told_apart_by_their_code() -> None:
+    """Two projects may each have a `load` in a `main.py`; a copy of a project is the same."""
+
+    def made(source: str) -> Call:
+        scope: dict[str, Any] = {"__name__": "main"}
+        exec(source, scope)
+        return Call(scope["load"])
+
+    inner = "def load(x):\n    def twice(): return 2 * x\n    return twice()"
+    calls = [
+        made("def load(x): return x"),
+        made("\n\n\ndef load(x): return x  # moved"),
+        made("def load(x): return x + 1"),
+        made(inner),
+        made(inner.replace("*", "+")),
+    ]
+    workflow = load({"tasks": {str(k): {} for k in range(len(calls))}})
+    first, moved, *others = commands_of(workflow, calls)
+    assert first == moved
+    assert len({first, *others}) == 4
 
 
 def test_the_same_directory_by_whatever_way(

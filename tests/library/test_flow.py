@@ -3,9 +3,11 @@
 import functools
 import operator
 import pickle
+import sys
 import types
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from weft.errors import InputError
 from weft.flow import Flow, Task
 from weft.model import Call, Ref, TaskSpec
 from weft.model.amounts import Amount
-from weft.model.call import filled, replaced
+from weft.model.call import filled, qualified_name, replaced
 from weft.model.resources import Request
 
 
@@ -123,6 +125,25 @@ def test_the_category_is_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
         "builtins.len",
         "etl.load",
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [(None, "rna"), ("/some/where/rna/__main__.py", "rna"), ("/some/where/etl.py", "etl")],
+)
+def test_no_program_is_called_main(
+    file: str | None, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook has no file: its functions are known by the directory that it works in."""
+    (tmp_path / "rna").mkdir()
+    monkeypatch.chdir(tmp_path / "rna")
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    if file is not None:
+        main.__file__ = file
+    function = types.FunctionType(load.__code__, {"__name__": "__main__"}, "load")
+    function.__qualname__, function.__module__ = "load", "__main__"
+    assert qualified_name(function) == f"{name}.load"
 
 
 def test_order_without_data() -> None:

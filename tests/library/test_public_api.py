@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import json
 import pkgutil
+import rlcompleter
 import subprocess
 import sys
 from pathlib import Path
@@ -52,10 +54,21 @@ def test_every_public_name() -> None:
     for name in weft.__all__:
         assert getattr(weft, name).__name__ == name
         assert (getattr(weft, name).__doc__ or "").strip()
-    assert set(weft.__all__) <= set(dir(weft))
     namespace: dict[str, object] = {}
     exec("from weft import *", namespace)
-    assert set(weft.__all__) <= set(namespace)
+    assert set(weft.__all__) == {name for name in namespace if not name.startswith("__")}
+
+
+def test_only_public_names_are_completed() -> None:
+    """Neither rooms that happen to be imported, nor what the package itself imports."""
+    importlib.import_module("weft.api")
+    assert {name for name in dir(weft) if not name.startswith("__")} == set(weft.__all__)
+    assert {"__version__", "__doc__", "__all__"} <= set(dir(weft))
+    completer = rlcompleter.Completer({"weft": weft})
+    found: list[str] = []
+    while (word := completer.complete("weft.", len(found))) is not None:
+        found.append(word.removeprefix("weft.").rstrip("()"))
+    assert set(found) == set(weft.__all__)
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:

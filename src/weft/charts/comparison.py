@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from weft.charts.plots import note, plot, shortened, show_time, strip_frame
+from weft.charts.plots import Target, note, plot, shortened, show_time, strip_frame
 from weft.comparison import Comparison, Figures, Mean
 from weft.quantities import amount, duration, many
 
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 _DOT, _FAINT, _BAR = "#1f5fa8", "#9db8d6", "#77aadd"
 
 
-def write_plot(comparison: Comparison, path: str | os.PathLike[str]) -> None:
-    """Draw a comparison to a .png or .svg file."""
+def write_plot(comparison: Comparison, target: Target) -> None:
+    """Draw a comparison to a .png or .svg file, or as PNG into memory."""
     rows = comparison.overall
-    with plot(path, (11, 1.5 + 0.42 * len(rows)), _title(comparison)) as figure:
+    with plot(target, (11, 1.5 + 0.42 * len(rows)), _title(comparison)) as figure:
         axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 0.7))
         _points(axes[0], [f.makespan for f in rows], words=duration)
         longest = max((f.makespan.mean or 0.0 for f in rows), default=0.0)

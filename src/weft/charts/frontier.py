@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-from weft.charts.plots import note, plot, shortened, show_money, show_time, strip_frame
+from weft.charts.plots import Target, note, plot, shortened, show_money, show_time, strip_frame
 from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
@@ -18,13 +17,13 @@ _LINE, _KNEE, _ASKED = "#1f5fa8", "#c22f2f", "#2f7d4f"
 
 def write_plot(
     frontier: Frontier,
-    path: str | os.PathLike[str],
+    target: Target,
     title: str,
     budget: float | None = None,
     deadline: float | None = None,
 ) -> None:
-    """Draw a frontier to a .png or .svg file, and what was asked for as lines."""
-    with plot(path, (8, 5), shortened(title, 90)) as figure:
+    """Draw a frontier to a file, or as PNG into memory, and what was asked for as lines."""
+    with plot(target, (8, 5), shortened(title, 90)) as figure:
         axes = figure.subplots()
         _curve(axes, frontier)
         _draw_asked(axes, frontier, budget, deadline)

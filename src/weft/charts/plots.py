@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg")
+Target = str | os.PathLike[str] | io.BytesIO  # a .png or .svg file, or where a PNG is to go
 # matplotlib reads these only from its settings; a user's own style must not change the picture
 SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],  # it comes with matplotlib, so pictures are the same anywhere
@@ -40,14 +41,16 @@ def check_plot(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def plot(path: str | os.PathLike[str], size: tuple[float, float], title: str) -> Iterator[Figure]:
-    """A figure of so many inches to draw in, written to a .png or .svg file in the end."""
+def plot(target: Target, size: tuple[float, float], title: str) -> Iterator[Figure]:
+    """A figure of so many inches to draw in, written to its target in the end."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    check_plot(path)
-    kind, content = Path(path).suffix.lower()[1:], io.BytesIO()
+    kind, content = "png", io.BytesIO()
+    if not isinstance(target, io.BytesIO):
+        check_plot(target)
+        kind = Path(target).suffix.lower()[1:]
     with matplotlib.rc_context({**SETTINGS, "font.size": 9}):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
@@ -55,7 +58,10 @@ def plot(path: str | os.PathLike[str], size: tuple[float, float], title: str) ->
         figure.suptitle(title, fontsize=10.5, fontweight="bold")
         metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": "weft"}
         figure.savefig(content, format=kind, dpi=130, metadata=metadata)
-    write_bytes(path, content.getvalue())
+    if isinstance(target, io.BytesIO):
+        target.write(content.getvalue())
+    else:
+        write_bytes(target, content.getvalue())
 
 
 def strip_frame(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:

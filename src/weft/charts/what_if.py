@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from weft.charts.plots import note, plot, shortened, show_money, show_time, strip_frame
+from weft.charts.plots import Target, note, plot, shortened, show_money, show_time, strip_frame
 from weft.quantities import amount, duration
 
 if TYPE_CHECKING:
@@ -20,10 +19,10 @@ _TIME, _MONEY, _KNEE, _GREY = "#1f5fa8", "#b5651d", "#c22f2f", "#999999"
 _SHOWN = 60  # bars; more cannot be read
 
 
-def write_plot(answer: WhatIf, path: str | os.PathLike[str]) -> None:
-    """Draw the answer to a .png or .svg file."""
+def write_plot(answer: WhatIf, target: Target) -> None:
+    """Draw the answer to a .png or .svg file, or as PNG into memory."""
     rows, curve = min(_SHOWN, len(answer.alternatives)), answer.counts is not None
-    with plot(path, (8, 5 if curve else 1.6 + 0.3 * rows), _title(answer)) as figure:
+    with plot(target, (8, 5 if curve else 1.6 + 0.3 * rows), _title(answer)) as figure:
         if curve:
             _curves(figure.subplots(2, 1, sharex=True, height_ratios=(2, 1)), answer)
         else:

@@ -22,7 +22,7 @@ from weft.cli.shared.options import (
 )
 from weft.cli.shared.pictures import check_plot
 from weft.cli.shared.tables import progress_bar, say, table
-from weft.quantities import amount, duration, many
+from weft.quantities import many
 
 if TYPE_CHECKING:
     from weft.comparison import Comparison, Figures
@@ -113,26 +113,7 @@ def show(result: Comparison) -> None:
         _show(figures)
 
 
-HEADER = (
-    "strategy", "makespan", "+-", "ratio", "95% interval",
-    "considered", "taken", "cost", "planning",
-)  # fmt: skip
-
-
 def _show(figures: tuple[Figures, ...]) -> None:
-    table(HEADER, [_row(f) for f in figures])
+    from weft.charts.tables import of_strategies
 
-
-def _row(f: Figures) -> list[str]:
-    mean, high = f.makespan.mean, f.makespan.high
-    return [
-        f.strategy,
-        "-" if mean is None else duration(mean, 3),
-        "-" if mean is None or high is None else duration(high - mean),
-        "-" if f.ratio.mean is None else f"{f.ratio.mean:.4f}",
-        "-" if f.ratio.low is None else f"{f.ratio.low:.4f} to {f.ratio.high:.4f}",
-        amount(f.considered, 4),
-        amount(f.replans, 4),
-        "-" if f.cost.mean is None else amount(f.cost.mean),
-        duration(f.planning_milliseconds / 1000),
-    ]
+    table(*of_strategies(figures))

@@ -187,6 +187,8 @@ def _pareto(
 
 def show_frontier(frontier: Frontier, name: str, budget: float | None = None) -> None:
     """Print the plans by cost; the knee and the best within the budget are marked."""
+    from weft.charts.tables import of_plans
+
     points = frontier.points
     first, last = points[0], points[-1]
     said = f"{name}: {many(len(points), 'plan')} by {first.schedule.planner}"
@@ -194,20 +196,7 @@ def show_frontier(frontier: Frontier, name: str, budget: float | None = None) ->
         said += f", from {duration(first.makespan)} for {amount(first.cost)}"
         said += f" to {duration(last.makespan)} for {amount(last.cost)}"
     say(said, "bold")
-    knee, chosen, rows = frontier.knee, None if budget is None else frontier.within(budget), []
-    for k, point in enumerate(points):
-        marks = ["<- knee"] * (k == knee) + ["<- within the budget"] * (k == chosen)
-        buys = frontier.buys(k)
-        rows.append(
-            [
-                f"{point.budget:.15g}",  # to be copied: no thousands separators, no rounding
-                amount(point.cost),
-                duration(point.makespan, 3),
-                "-" if buys is None else duration(buys),
-                "  ".join(marks),
-            ]
-        )
-    table(["budget", "cost", "makespan", "a unit more buys", "<"], rows, texts=0)
+    table(*of_plans(frontier, budget))
     for line in _remarks(frontier, budget):
         say(line)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +25,7 @@ from weft.errors import InputError, WeftError
 from weft.quantities import amount, duration, many, precise
 
 if TYPE_CHECKING:
-    from weft.whatif import Alternative, WhatIf
+    from weft.whatif import WhatIf
 
 
 @with_groups
@@ -160,45 +158,9 @@ def _expected(answer: WhatIf) -> str:
 
 
 def _show_alternatives(answer: WhatIf) -> None:
-    when = "now" if answer.at == answer.now else f"at {duration(answer.at)}"
-    when = "from the start" if answer.before_start and answer.at == 0 else when
-    counts, rows = answer.counts or [None] * len(answer.alternatives), []
-    for count, row in zip(counts, answer.alternatives, strict=True):
-        mark = "  <- knee" if count is not None and count == answer.knee else ""
-        rows.append([row.change, *_figures(answer, row), _plan(row) + mark])
-    header = [f"change, {when}", "makespan", "saves", "saves %", "cost", "more cost", "<plan"]
-    table(header, rows)
+    from weft.charts.tables import of_alternatives
 
-
-def _figures(answer: WhatIf, row: Alternative) -> list[str]:
-    if not math.isfinite(row.makespan):
-        return ["-"] * 5
-    whole, more = answer.present.makespan, row.cost - answer.present.cost
-    share = f"{row.saves / whole:+.1%}" if whole > 0 and math.isfinite(whole) else "-"
-    saves = _signed(_zero(row.saves, whole), partial(duration, parts=3))
-    return [
-        duration(row.makespan, 3),
-        saves,
-        share.replace("-0.0%", "+0.0%"),
-        amount(row.cost),
-        _signed(_zero(more, answer.present.cost), amount),
-    ]
-
-
-def _signed(value: float, words: Callable[[float], str]) -> str:
-    """A difference with its sign."""
-    return ("+" if value >= 0 else "") + words(value) if math.isfinite(value) else "-"
-
-
-def _zero(value: float, whole: float) -> float:
-    """What is nothing but rounding is nothing."""
-    return 0.0 if abs(value) <= 1e-9 * abs(whole) else value
-
-
-def _plan(row: Alternative) -> str:
-    if not math.isfinite(row.makespan):
-        return "it cannot be done"
-    return "-" if row.taken is None else "new" if row.taken else "kept"
+    table(*of_alternatives(answer))
 
 
 def _seconds(value: float) -> str:

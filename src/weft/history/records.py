@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from os import PathLike
 from pathlib import Path
+from types import CodeType
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, sealed
 from weft.model import Call, Workflow
-from weft.model.call import qualified_name
+from weft.model.call import bare, qualified_name
 
 _WORDS = re.compile(r"([^\w./-]+)")  # what stands between words of a command, kept by split
 _FILE = "\0"  # in the place of a file's name: no command has it
@@ -75,16 +76,29 @@ def categories_of(workflow: Workflow) -> tuple[str, ...]:
 def commands_of(workflow: Workflow, calls: Sequence[Call] | None = None) -> tuple[str, ...]:
     """The mark of every task's command, by which it is known in other directories; empty if none.
 
-    A function is known by its module and name. In a command the names of the task's own files do
-    not count: it is the same command for other files.
+    A function is known by its module, name and code: many projects have a `load` in a `main.py`. In
+    a command the names of the task's own files do not count: it is the same command for others.
     """
     if calls is not None:
-        return tuple(_digest(qualified_name(call.function)) for call in calls)
+        return tuple(_digest(qualified_name(f) + _code(f)) for f in (c.function for c in calls))
     texts = [workflow.spec(task).run for task in range(workflow.n_tasks)]
     return tuple(
         "" if text is None else _digest(_template(text, _files(workflow, task)))
         for task, text in enumerate(texts)
     )
+
+
+def _code(function: object) -> str:
+    """What a function does, as far as its own code tells, but for its numbers and texts."""
+    code = getattr(bare(function), "__code__", None)
+    return "" if code is None else "".join(_steps(code))
+
+
+def _steps(code: CodeType) -> Iterator[str]:
+    yield f"\0{code.co_code.hex()} {code.co_names}"
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _steps(inner)
 
 
 def _files(workflow: Workflow, task: int) -> set[str | None]:

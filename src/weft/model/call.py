@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+MAIN = "__main__"
+
 
 @dataclass(frozen=True)
 class Ref:
@@ -37,10 +39,19 @@ def qualified_name(function: Any) -> str:
     """The module and name by which a function is known from one run to the next."""
     inner = bare(function)
     home = getattr(inner, "__module__", None) or type(inner).__module__
-    main = sys.modules.get("__main__")
-    if home == "__main__" and (file := getattr(main, "__file__", None)):
-        home = Path(file).stem  # or all scripts would share the history of their main functions
-    return f"{home}.{inner.__qualname__}"
+    # or all programs would share the history of their main functions
+    return f"{_program() if home == MAIN else home}.{inner.__qualname__}"
+
+
+def _program() -> str:
+    """What is run: a script, a package (`python -m`), or in a notebook a directory's programs."""
+    file = getattr(sys.modules.get(MAIN), "__file__", None)
+    if file and Path(file).stem != MAIN:
+        return Path(file).stem
+    try:
+        return (Path(file).parent if file else Path.cwd()).name or MAIN
+    except OSError:  # the directory is gone
+        return MAIN
 
 
 def refs(value: Any) -> list[int]:

@@ -192,8 +192,13 @@ def in_their_shell(workflow: Workflow, rules: int) -> Workflow:
     return replace(workflow, specs=specs)
 
 
-def check_same(journalled: Workflow, given: Workflow, run: str) -> None:
-    """Refuse to resume with another workflow, and say what is different."""
+def check_same(journalled: Workflow, given: Workflow, run: str, functions: bool = False) -> None:
+    """Refuse to resume with another workflow, and say what is different.
+
+    The categories of functions follow from where the program is, and do not matter.
+    """
+    if functions:
+        journalled, given = _without_categories(journalled), _without_categories(given)
     if workflow_to_entry(journalled) == workflow_to_entry(given):
         return
     old, new = workflow_to_dict(journalled), workflow_to_dict(given)
@@ -214,6 +219,11 @@ def check_same(journalled: Workflow, given: Workflow, run: str) -> None:
         + "): undo the change, resume with the workflow as it was "
         f"(`weft resume {run} --as-started`), or begin a new run (`weft run`)"
     )
+
+
+def _without_categories(workflow: Workflow) -> Workflow:
+    bare = {task: replace(spec, category=None) for task, spec in workflow.specs.items()}
+    return replace(workflow, specs=bare)
 
 
 VERSION = 1

@@ -422,7 +422,7 @@ def reopen_run(
         replayed = replay(contents, home.data)
         header, driver = replayed.header, replayed.driver
         if workflow is not None:
-            check_same(header.workflow, header.own_part(workflow), header.id)
+            check_same(header.workflow, header.own_part(workflow), header.id, header.functions)
         if header.functions and (calls is None or workflow is None):
             raise InputError(
                 f"run {header.id} is of Python functions, which are in no journal: resume it "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,14 +10,12 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from weft.files import clean
-from weft.quantities import amount, data_size, duration
 
 if TYPE_CHECKING:
-    from weft.arrays import BoolArray, IntArray
+    from weft.arrays import BoolArray
     from weft.model import Platform, Run, Schedule, Workflow
 
 Progress = Callable[[float], None]
-MANY = 16  # processors; of more, their hosts are told
 WRAPPED = 16  # columns that a text has at least, if it is so long
 
 
@@ -51,94 +48,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], texts: int = 1) 
 
 
 def processor_table(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> None:
-    """What every processor does, and what it costs; so many of these tasks or attempts use it.
+    """Print what every processor or host does, and the most memory that is held of each."""
+    from weft.charts.tables import by_processor, peaks_in_words
 
-    Many processors on fewer hosts are told host by host.
-    """
-    from weft.model.profiles import rows_of
-    from weft.model.resources import held
-
-    pf, went = shown.platform, shown.processor_time
-    if pf.n_hosts < pf.n_processors > MANY:
-        _host_table(shown, counted)
-        return
-    rows_shown = rows_of(shown)
-    task, on = held(rows_shown.processor, rows_shown.cores)
-    counts = {name: _counts(on[chosen[task]], pf.n_processors) for name, chosen in counted.items()}
-    shares, cost = went.utilisations, shown.usage.by_processor(pf)
-    rows = [
-        [
-            name,
-            pf.host_names[pf.host[p]],
-            *(numbers[p] for numbers in counts.values()),
-            duration(went.busy[p], 3),
-            f"{shares[p]:.0%}" if went.present[p] > 0 else "-",
-            amount(cost[p]),
-        ]
-        for p, name in enumerate(pf.processor_names)
-    ]
-    if pf.link_price.any():
-        rows.append(["transfers", *[""] * (len(counts) + 3), amount(shown.usage.transfers)])
-    table(["processor", "host", *counts, "busy", "busy %", "cost"], rows, texts=2)
-    if peaks := _peaks(shown):
-        used = [f"{peak} on {pf.host_names[h]}" for h, peak in enumerate(peaks) if peak != "-"]
-        say(f"memory held at most: {', '.join(used)}")
-
-
-def _host_table(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> None:
-    """What every host does, with the most of its memory that is held at once."""
-    import numpy as np
-
-    from weft.model.profiles import rows_of
-
-    pf, went, n = shown.platform, shown.processor_time, shown.platform.n_hosts
-    host, peaks, cores = pf.host[rows_of(shown).processor], _peaks(shown), _counts(pf.host, n)
-    counts = {name: _counts(host[chosen], n) for name, chosen in counted.items()}
-    sums = [
-        np.bincount(pf.host, weights=seconds, minlength=n)
-        for seconds in (went.busy, went.present, shown.usage.by_processor(pf))
-    ]
-    rows = [
-        [
-            name,
-            cores[h],
-            *(numbers[h] for numbers in counts.values()),
-            f"{busy / present:.0%}" if present > 0 else "-",
-            *peaks[h : h + 1],
-            amount(cost),
-        ]
-        for h, (name, busy, present, cost) in enumerate(zip(pf.host_names, *sums, strict=True))
-    ]
-    memory = ["memory at most"] if peaks else []
-    if pf.link_price.any():
-        blank = [""] * (len(counts) + 2 + len(memory))
-        rows.append(["transfers", *blank, amount(shown.usage.transfers)])
-    table(["host", "cores", *counts, "busy %", *memory, "cost"], rows)
-
-
-def _peaks(shown: Schedule | Run) -> list[str]:
-    """The most memory that is held of every host at once; empty where no task asks for any."""
-    from weft.model.profiles import amounts_held, host_profiles, kinds_held
-    from weft.model.resources import MEMORY
-
-    if MEMORY not in kinds_held(shown):
-        return []
-    sizes = shown.platform.host_amounts(MEMORY).tolist()
-    peaks = [steps.most for steps in host_profiles(shown, amounts_held(shown, MEMORY))]
-    return [
-        f"{data_size(peak)} of {data_size(size)}"
-        if peak > 0 and math.isfinite(size)
-        else (data_size(peak) if peak else "-")
-        for peak, size in zip(peaks, sizes, strict=True)
-    ]
-
-
-def _counts(numbers: IntArray, n: int) -> list[int]:
-    """How often each number below n occurs."""
-    import numpy as np
-
-    counts: list[int] = np.bincount(numbers, minlength=n).tolist()
-    return counts
+    table(*by_processor(shown, counted))
+    if text := peaks_in_words(shown):
+        say(text)
 
 
 def say_size(workflow: Workflow, platform: Platform) -> None:

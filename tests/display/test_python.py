@@ -1,0 +1,212 @@
+"""What is shown of a run that Python drives: on standard error, in a notebook, or not at all."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+import types
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import weft
+from weft.display.display import PythonDisplay, showing
+from weft.display.notebook import NotebookScreen, html_of, in_notebook
+from weft.display.screens import LateScreen, Screen
+from weft.display.view import View, Work
+from weft.errors import InputError
+from weft.model import Money
+from weft.runs import RunHome, Session
+from weft.runs.session import Silent
+
+
+class Told(Screen):
+    """A screen that keeps what it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__(io.StringIO())
+        self.said: list[str] = []
+        self.finished: list[Any] = []
+        self.closed = False
+
+    def say(self, message: str, style: str = "") -> None:
+        self.said.append(message)
+
+    def update(self, session: Session, finished: list[Any]) -> None:
+        self.finished += finished
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def session(stopping: bool = False) -> Session:
+    return cast("Session", SimpleNamespace(stopping=stopping))
+
+
+def flow() -> weft.Flow:
+    made = weft.Flow("sums")
+    made.task(sum, [made.task(abs, -3), made.task(abs, 4)])
+    return made
+
+
+def test_of_what_is_soon_over_nothing_is_shown() -> None:
+    told = Told()
+    late = LateScreen(told, math.inf)
+    late.say("begun")
+    late.update(session(), [])
+    late.close()
+    assert (told.said, told.closed) == ([], False)
+
+
+@pytest.mark.parametrize(("seconds", "stopping"), [(0.0, False), (math.inf, True)])
+def test_what_was_kept_back_is_shown_once_it_takes_long(seconds: float, stopping: bool) -> None:
+    """Whoever stops a run is answered, however early that is."""
+    told = Told()
+    late = LateScreen(told, math.inf)
+    late.say("begun")
+    late.update(session(), cast("Any", [1]))
+    late._from = seconds
+    late.update(session(stopping), cast("Any", [2]))
+    late.say("more")
+    late.close()
+    assert (told.said, told.finished, told.closed) == (["begun", "more"], [1, 2], True)
+
+
+def test_plain_lines_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = weft.run(flow(), "local:1", dir=tmp_path, progress=True)
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert any(line.startswith(f"run {outcome.id}: 3 tasks on 1 processor") for line in lines)
+    assert sum(" done on local-1 in " in line for line in lines) == 3
+    assert lines[-1] == str(outcome)
+    assert lines[-1].startswith(f"run {outcome.id} finished: 3 of 3 tasks done in ")
+    log = RunHome(outcome.home).log.read_text().splitlines()
+    assert log[-1] == str(outcome)  # for `weft attach`
+
+
+@pytest.mark.parametrize("wanted", [False, None])
+def test_no_progress(
+    wanted: bool | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """None is as the environment says: the tests say no."""
+    assert weft.run(flow(), "local:1", dir=tmp_path, progress=wanted).ok
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_soon_over_is_shown_nowhere(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_PROGRESS", "yes")
+    monkeypatch.setattr("weft.display.display.SOON", math.inf)
+    assert weft.run(flow(), "local:1", dir=tmp_path).ok
+    assert capfd.readouterr() == ("", "")
+
+
+def test_compute_shows_its_progress(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    dask = pytest.importorskip("dask")
+    assert weft.compute(dask.delayed(abs)(-3), dir=tmp_path, progress=True) == 3
+    assert "1 of 1 task done" in capfd.readouterr().err.splitlines()[-1]
+
+
+def test_who_shows_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Silent()
+    with showing(None, own) as shown:
+        assert shown is own
+    with showing(False, None) as nobody:
+        assert nobody is None
+    with pytest.raises(InputError, match="a listener or progress=True"), showing(True, own):
+        pass
+    monkeypatch.setenv("WEFT_PROGRESS", "yes")
+    with showing(None, None) as display:
+        assert isinstance(display, PythonDisplay)
+    monkeypatch.setenv("WEFT_PROGRESS", "perhaps")
+    with pytest.raises(InputError, match="WEFT_PROGRESS: it is yes or no, not 'perhaps'"):
+        weft.run({"tasks": {"a": {"run": "true"}}})
+
+
+EVIL = "<script>x</script>\x1b"
+
+
+def view(**changes: Any) -> View:
+    work = (
+        Work("p<1>", True, EVIL, 1.0, 0.25),
+        Work("p2", True),
+        Work("p3", False),
+        Work("p4", True, "wide", 0.0, None, 4),
+        Work("p5", True, "wide", 0.0, None, 0),
+    )
+    plain = View(3.0, 8, 2, 2, failed=0, projected=7.0, replans=0, reason="", work=work)
+    return replace(plain, **changes)
+
+
+class Text(HTMLParser):
+    """What a page says, and its elements."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += f"{data}\n"
+
+
+def test_a_run_in_a_notebook() -> None:
+    money = Money(spent=1.0, committed=2.0, planned=3.0)
+    page = Text(html_of(view(money=money, deadline=9.0), EVIL, [(f"line {EVIL}", "red")]))
+    assert page.tags <= {"div", "b", "table", "tr", "td"}
+    assert "25%" in page.text
+    assert "2/8 done, 2 running, 4 waiting" in page.text
+    assert "3.0 s elapsed, expected to end at 7.0 s (4.0 s more), deadline 9.0 s" in page.text
+    assert "1 spent, 2 committed" in page.text
+    assert "wide (4 cores)" in page.text
+    assert "line <script>x</script>\N{REPLACEMENT CHARACTER}" in page.text
+    assert "gone" in page.text
+    ended = Text(html_of(view(done=8, running=0), "w", [("it is over", "")], ended=True))
+    assert "table" not in ended.tags
+    assert "it is over" in ended.text
+    many = tuple(Work(f"p{k}", True, "t" if k < 3 else None) for k in range(20))
+    assert "3 of 20 processors are at work" in Text(html_of(view(work=many), "w", [])).text
+    lines = Text(html_of(None, "", [(f"line {k};", "") for k in range(50)])).text
+    assert "... 42 lines before" in lines
+    assert "line 42;" in lines
+    assert "line 41;" not in lines
+
+
+def test_one_output_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As IPython.display does it, which the notebook of the manual tries for real."""
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, drawn: str) -> None:
+            shown.append(f"again {drawn}")
+
+    def display(drawn: str, display_id: bool) -> Handle:
+        shown.append(f"first {drawn}")
+        return Handle()
+
+    module: Any = types.ModuleType("IPython.display")
+    module.HTML, module.display = str, display
+    ipython: Any = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    assert not in_notebook()
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())
+    assert in_notebook()
+    screen = NotebookScreen()
+    for message in ("one", "two"):
+        screen.say(message)
+    screen.close()
+    assert [line.split()[0] for line in shown] == ["first", "again"]
+    assert "two" in shown[-1]
