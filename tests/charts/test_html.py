@@ -115,6 +115,12 @@ def test_a_long_table_says_how_long_it_is() -> None:
     assert "... and 10 more" in Elements(wf._repr_html_()).text
 
 
+def test_what_has_no_name() -> None:
+    wf, pf = workflow(""), platform("")
+    assert repr(wf) == "<Workflow: 2 tasks, 1 dependency>"
+    assert repr(weft.plan(wf, pf)).startswith("<Schedule of a workflow by heft: 2 tasks on 2 pro")
+
+
 def test_reprs_are_short() -> None:
     wf = weft.load(ROOT / "examples" / "montage.yaml")
     pf = weft.load_platform(ROOT / "examples" / "cluster.yaml")

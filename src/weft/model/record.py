@@ -112,7 +112,7 @@ class Run:
         done = f"{self.n_done:,} of {many(self.workflow.n_tasks, 'task')} done"
         plans = f", {many(self.replans, 'new plan')}" if self.replans else ""
         by = f" by {self.strategy}" if self.strategy else ""
-        name = one_line(self.workflow.name)
+        name = one_line(self.workflow.name) or "a workflow"
         return f"<Run of {name}{by}: {done} in {duration(self.makespan)}{plans}>"
 
     _repr_html_ = drawn_by("weft.charts.html", "of_run")

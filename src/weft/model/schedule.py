@@ -76,13 +76,10 @@ class Schedule(FrozenArrays):
     needs: Needs | None = None  # that it was made with; None: one core each, and nothing else
 
     def __repr__(self) -> str:
-        name, n, on = (
-            one_line(self.workflow.name),
-            self.workflow.n_tasks,
-            self.platform.n_processors,
-        )
-        size = f"{many(n, 'task')} on {many(on, 'processor')}"
+        name = one_line(self.workflow.name) or "a workflow"
+        on = many(self.platform.n_processors, "processor")
         ends = f"makespan {duration(self.makespan)}, cost {amount(self.cost)}"
+        size = f"{many(self.workflow.n_tasks, 'task')} on {on}"
         return f"<Schedule of {name} by {self.planner}: {size}, {ends}>"
 
     _repr_html_ = drawn_by("weft.charts.html", "of_schedule")

@@ -102,7 +102,7 @@ class Situation(FrozenArrays):
         running = int(np.isnan(self.attempts.finish).sum())
         said = [f"{len(self.attempts.task) - running:,} done", f"{running:,} running"]
         said.append(f"{int(self.waiting().sum()):,} waiting")
-        where = f"{one_line(self.workflow.name)} at {duration(self.now)}"
+        where = f"{one_line(self.workflow.name) or 'a workflow'} at {duration(self.now)}"
         return f"<Situation of {where}: tasks {', '.join(said)}; {self.platform!r}>"
 
     @staticmethod

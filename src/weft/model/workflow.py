@@ -114,7 +114,8 @@ class Workflow(FrozenArrays):
 
     def __repr__(self) -> str:
         edges = many(self.n_edges, "dependency", "dependencies")
-        return f"<Workflow {one_line(self.name)}: {many(self.n_tasks, 'task')}, {edges}>"
+        name = f"Workflow {one_line(self.name)}".strip()
+        return f"<{name}: {many(self.n_tasks, 'task')}, {edges}>"
 
     _repr_html_ = drawn_by("weft.charts.html", "of_workflow")
 
