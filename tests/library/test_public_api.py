@@ -145,7 +145,7 @@ def test_errors_say_where(files: tuple[Path, Path]) -> None:
     files[0].write_text(json.dumps(bad))
     with pytest.raises(InputError) as caught:
         weft.load(files[0])
-    assert (caught.value.source, caught.value.place) == (str(files[0]), "edges[0]")
+    assert (caught.value.source, caught.value.place) == (str(files[0]), "line 1: edges[0]")
 
 
 def test_the_default_planner_is_heft() -> None:

@@ -144,7 +144,7 @@ def _table(table: Rows) -> str:
     lines += [_cells("td", row, left) for row in table.rows[:MOST_ROWS]]
     if (more := len(table.rows) - MOST_ROWS) > 0:
         lines.append(f'<tr><td colspan="{len(left)}">... and {more:,} more</td></tr>')
-    return f"<table>{''.join(lines)}</table>"
+    return f'<table style="color:inherit">{"".join(lines)}</table>'
 
 
 def _cells(kind: str, row: Sequence[object], left: list[bool]) -> str:

@@ -76,7 +76,7 @@ def html_of(view: View | None, name: str, said: list[tuple[str, str]], ended: bo
     if len(said) > LAST:
         parts.append(_line(f"... {len(said) - LAST:,} lines before"))
     for message, style in said[-LAST:]:
-        parts.append(_line(message, "color:#c22f2f" if style == "red" else ""))
+        parts.append(_line(message, "color:#d64545" if style == "red" else ""))
     return f'<div style="line-height:1.5;max-width:60em">{"".join(parts)}</div>'
 
 
@@ -104,7 +104,8 @@ def _processors(view: View) -> str:
         there = sum(work.present for work in view.work)
         busy = sum(work.task is not None for work in view.work)
         return _line(f"{busy} of {there} processors are at work")
-    return f'<table style="margin:0">{"".join(_row(work, view.now) for work in view.work)}</table>'
+    rows = "".join(_row(work, view.now) for work in view.work)
+    return f'<table style="margin:0;color:inherit">{rows}</table>'
 
 
 def _row(work: Work, now: float) -> str:
@@ -114,4 +115,5 @@ def _row(work: Work, now: float) -> str:
         if work.cores:
             cells[2] = clock(max(0.0, now - work.since))
             cells[3] = "" if work.progress is None else f"{work.progress:.0%}"
-    return f"<tr>{''.join(f'<td>{escape(clean(cell))}</td>' for cell in cells)}</tr>"
+    inner = "".join(f'<td style="padding:0 .6em">{escape(clean(cell))}</td>' for cell in cells)
+    return f"<tr>{inner}</tr>"
