@@ -24,6 +24,7 @@ app.command()(real.joins)
 app.command()(real.overhead)
 app.command()(real.events)
 app.command()(real.again)
+app.command()(real.snakefile)
 app.command()(strategy.strategy)
 app.command()(memory.memory)
 

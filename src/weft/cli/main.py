@@ -6,6 +6,7 @@ import atexit
 import gc
 import importlib
 import io
+import keyword
 import sys
 from collections.abc import Iterable
 from itertools import zip_longest
@@ -23,7 +24,8 @@ ABOUT = "Plan, run, simulate and compare workflows (DAGs of tasks) on the machin
 COMMANDS = (
     "run", "resume", "adopt", "attach", "runs", "machines", "show", "logs", "why", "shell",
     "report", "diff", "clean", "history", "plan", "simulate", "what-if", "compare", "reproduce",
-    "planners", "strategies", "generate", "convert", "prioritize", "ic", "bench", "doctor",
+    "planners", "strategies", "generate", "convert", "import", "prioritize", "ic", "bench",
+    "doctor",
 )  # fmt: skip
 
 
@@ -85,7 +87,9 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app = _empty_app()
     for name in names:
         if name not in BESIDE:
-            _add(app, name, importlib.import_module(f"weft.cli.{name.replace('-', '_')}"))
+            # a module cannot be called `import`
+            module = name.replace("-", "_") + "_" * keyword.iskeyword(name)
+            _add(app, name, importlib.import_module(f"weft.cli.{module}"))
         elif BESIDE[name].several:
             app.add_typer(typer.Typer(help=BESIDE[name].about), name=name)
         else:

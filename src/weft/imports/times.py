@@ -26,6 +26,7 @@ from weft.formats.texts import parse_json
 from weft.history.records import Origin, TaskRecord, categories_of, commands_of
 
 ELSEWHERE = "elsewhere"  # the machine of a trace that does not say which
+COARSE = 0.05  # seconds
 METADATA = "metadata"  # below `.snakemake`
 KINDS = (
     "a trace.txt of Nextflow, a benchmark file or the directory .snakemake of Snakemake, or a "
@@ -265,15 +266,16 @@ def _job(file: Path, asked: ImportOptions) -> tuple[tuple[object, ...], TaskReco
         return "damaged"  # Snakemake writes them without care for crashes, and passes them by
     if record.get("incomplete") or not isinstance(start, int | float) or not rule:
         return "incomplete"
-    if not isinstance(end, int | float) or end < start:
-        return "with a file older than its job"  # the end is the time of the file
+    # the end is the time of the file, whose clock is coarse
+    if not isinstance(end, int | float) or end < start - COARSE:
+        return "with a file older than its job"
     told = TaskRecord(
         end,
         _mark("snakemake", asked.origin.directory),
         asked.origin.workflow,
         asked.category or str(rule),
         asked.machine or socket.gethostname(),
-        end - start,
+        max(0.0, end - start),
         size=_input_size(record.get("input") or [], asked.origin.directory, start),
         directory=asked.origin.directory,
     )

@@ -1,4 +1,4 @@
-"""`weft bench dask`, `joins`, `overhead`, `events`: real runs, beside other ways to run."""
+"""`weft bench dask`, `joins`, `overhead`, `events`, `again`, `snakefile`: real runs."""
 
 from __future__ import annotations
 
@@ -273,3 +273,37 @@ def again(
     table(["change", *(tool.name for tool in tools)], rows)
     if found is None:
         print(bench.NO_SNAKEMAKE)
+
+
+def snakefile(
+    snakemake: Annotated[
+        str | None, typer.Option(help="The program; if not given, that on the PATH.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, max=99, help="6 jobs each, and 3 more.")] = 20,
+    repeats: Annotated[int, typer.Option(min=1, help="How often, from nothing.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """A Snakefile by Snakemake, and imported and run by weft: the same files, and the times.
+
+    123 jobs with wildcards, threads, params and logs, on two processors. All files that they make
+    are compared by content; a difference is an error. Example: `weft bench snakefile --repeats 1`
+    """
+    from statistics import median
+
+    from weft_benchmarks import again, imported
+
+    if (found := again.find_snakemake(snakemake)) is None:
+        raise InputError(again.NO_SNAKEMAKE)
+    with progress_bar("runs", not as_json) as progress:
+        taken = list(imported.measure(found.program, samples, repeats, progress))
+    if as_json:
+        print(json.dumps([asdict(row) for row in taken], indent=1))
+        return
+    print(f"{6 * samples + 3} jobs of a Snakefile on two processors, seconds of whole commands")
+    steps = dict.fromkeys((row.tool, row.what) for row in taken)
+    rows = []
+    for tool, what in steps:
+        seconds = [row.seconds for row in taken if (row.tool, row.what) == (tool, what)]
+        rows.append([f"{tool}, {what}", f"{median(seconds):.2f}", f"{min(seconds):.2f}"])
+    table(["command", "median", "fastest"], rows)
+    print(f"the files are the same, {repeats} of {repeats} times")

@@ -1,0 +1,155 @@
+"""`weft import`: workflows of other tools, written as weft files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from weft.errors import InputError
+from weft.quantities import many
+
+if TYPE_CHECKING:
+    from weft.imports.snakefile import Imported
+
+app = typer.Typer(
+    help="Take over workflows of other tools: written as weft files, and run by weft.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+FIRST = "# By `weft import snakemake`"
+
+
+@app.callback()
+def _several() -> None: ...
+
+
+@app.command()
+def snakemake(
+    snakefile: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SNAKEFILE]", help="The Snakefile. Default: as Snakemake looks."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The weft file to write; - is standard output.")
+    ] = Path("workflow.yaml"),
+    directory: Annotated[
+        Path, typer.Option("--dir", help="The working directory, Snakemake's `--directory`.")
+    ] = Path(),
+    target: Annotated[
+        list[str] | None, typer.Option(help="A rule or a file to make; repeatable.")
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="As Snakemake's `--config`; repeatable."),
+    ] = None,
+    configfile: Annotated[
+        list[Path] | None, typer.Option(help="As Snakemake's `--configfile`; repeatable.")
+    ] = None,
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="The most threads that a job may have.",
+            show_default="those of this machine",
+        ),
+    ] = None,
+    through_snakemake: Annotated[
+        bool,
+        typer.Option(
+            "--through-snakemake",
+            help="Jobs of rules with `run:`, `script:`, `notebook:` or `wrapper:` are run by "
+            "Snakemake, one at a time; else they are refused.",
+        ),
+    ] = False,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--snakemake", metavar="PROGRAM", help="Snakemake's program, if it is elsewhere."
+        ),
+    ] = None,
+    use_history: Annotated[
+        bool,
+        typer.Option("--no-history", help="Leave the times that Snakemake has measured alone."),
+    ] = False,
+) -> None:
+    """Write the jobs of a Snakefile as a weft workflow, to be run without Snakemake.
+
+    Snakemake reads the Snakefile, so wildcards, input functions, params, config and threads are
+    filled in as it would run them: commands, inputs, outputs, logs, threads, memory, retries. What
+    weft has nothing for is told, or refused. The times in `.snakemake` and in benchmark files go
+    into the history. Rules that change what they need while they run (checkpoints) are refused.
+
+    Example: `weft import snakemake Snakefile -o mapping.yaml && weft run mapping.yaml`
+    """
+    from weft.files import in_file, is_stdout, printable, write_text
+    from weft.formats.texts import dump_yaml
+    from weft.imports.snakefile import Asked, import_snakefile, snakemake_python
+    from weft.workers import cores as usable_cores
+
+    _check_output(output)
+    if snakefile is not None and not snakefile.is_file():
+        raise InputError("there is no such file", source=printable(snakefile))
+    asked = Asked(
+        snakefile,
+        directory,
+        cores or usable_cores(),
+        tuple(target or ()),
+        tuple(config or ()),
+        tuple(configfile or ()),
+        through_snakemake,
+    )
+    source, python = printable(snakefile or "Snakefile"), snakemake_python(program)
+    with in_file(source):
+        found = import_snakefile(asked, python)
+    for note in found.notes:
+        typer.echo(f"weft: {source}: {note}", err=True)
+    head = f"{FIRST} from {source}; import again rather than edit.\n"
+    write_text(output, head + dump_yaml(found.content))
+    tasks = found.content["tasks"]
+    rules = {task["category"] for task in tasks.values()}
+    said = f"{many(len(tasks), 'task')} of {many(len(rules), 'rule')}"
+    text = f"wrote {printable(output)}: {said}, {found.n_edges:,} dependencies"
+    typer.echo(f"{text} (Snakemake {found.version})", err=is_stdout(output))
+    if not use_history:
+        _learn(found, is_stdout(output))
+
+
+def _check_output(path: Path) -> None:
+    """Refuse to write over what was not written here."""
+    from weft.files import is_stdout, printable
+
+    if is_stdout(path):
+        return
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise InputError("a workflow is written as .yaml or .yml", source=printable(path))
+    if path.is_file() and not path.read_text(errors="replace").startswith(FIRST):
+        problem = "it is there, and not by `weft import`: say another name with -o"
+        raise InputError(problem, source=printable(path))
+
+
+def _learn(found: Imported, quietly: bool) -> None:
+    """Keep what Snakemake has measured of these jobs."""
+    from weft.history.repository import Repository
+    from weft.imports.snakefile import benchmark_files
+    from weft.imports.times import Asked, Found, origin_of, read_times
+
+    origin = origin_of(found.directory, found.directory, found.content["name"])
+    told: list[Found] = []
+    measured = set()
+    for file, rule in benchmark_files(found):
+        told.append(read_times(file, Asked(origin, category=rule)))
+        measured.add(rule)
+    if (found.directory / ".snakemake" / "metadata").is_dir():
+        times = read_times(found.directory / ".snakemake", Asked(origin))
+        # of what has a benchmark file, more is known already
+        told.append(Found([r for r in times.records if r.category not in measured], {}))
+    records = [record for part in told for record in part.records]
+    if not records:
+        return
+    with Repository() as repository:
+        new = repository.add_new(records)
+    said = f"history: {many(new, 'record')} of Snakemake's times added"
+    there = f", {len(records) - new:,} there already" if new < len(records) else ""
+    typer.echo(said + there, err=quietly)

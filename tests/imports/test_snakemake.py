@@ -1,0 +1,107 @@
+"""Snakemake itself: where it is installed, a Snakefile is imported and run, and makes the same."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from weft.cli.import_ import app
+from weft.errors import InputError
+from weft.formats import load
+from weft_benchmarks import imported
+
+PROGRAM = shutil.which("snakemake")
+needs_snakemake = pytest.mark.skipif(
+    PROGRAM is None, reason="Snakemake is not on the PATH: pip install snakemake"
+)
+
+
+def bring(*words: str | Path) -> Result:
+    """`weft import snakemake`; errors that a user can mend come out as they are."""
+    done = CliRunner().invoke(app, ["snakemake", *map(str, words)], catch_exceptions=False)
+    if done.exception is not None:
+        raise done.exception
+    return done
+
+
+@needs_snakemake
+def test_imported_and_run_it_makes_the_same(home: Path) -> None:
+    assert PROGRAM is not None
+    shares: list[float] = []
+    taken = list(imported.measure(PROGRAM, 9, 1, shares.append))  # 57 jobs
+    assert [row.tool for row in taken] == ["Snakemake"] * 2 + ["weft"] * 3
+    assert shares[-1] == 1
+
+
+SNAKEFILE = """
+rule all:
+    input: "b.txt"
+rule first:
+    output: "a.txt"
+    params: word=config.get("word", "hello")
+    threads: 64
+    shell: "echo {params.word} {threads} > {output}"
+rule second:
+    input: "a.txt"
+    output: "b.txt"
+    run:
+        shell("cp {input} {output}")
+"""
+
+
+@needs_snakemake
+def test_through_snakemake(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert PROGRAM is not None
+    Path("Snakefile").write_text(SNAKEFILE)
+    words = ("--snakemake", PROGRAM, "--config", "word=bye", "--cores", "2")
+    with pytest.raises(InputError, match=r"Snakefile: no shell commands: second \(run:\)"):
+        bring(*words)
+    assert not Path("workflow.yaml").exists()
+    said = bring(*words, "--through-snakemake").output
+    assert "2 tasks of 2 rules, 1 dependencies" in said
+    workflow = load("workflow.yaml")
+    assert workflow.spec(0).run == "echo bye 2 > a.txt"
+    import weft
+
+    assert weft.run(workflow, on="local:2").status == "finished"
+    assert Path("b.txt").read_text() == "bye 2\n"
+    again = bring(*words, "--through-snakemake").output
+    assert "1 record of Snakemake's times added" in again
+
+
+@needs_snakemake
+def test_what_snakemake_refuses_is_told(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert PROGRAM is not None
+    Path("wrong.smk").write_text('rule a:\n    input: "missing.txt"\n    shell: "true"\n')
+    with pytest.raises(
+        InputError, match=r"(?s)wrong.smk: Snakemake does not take it:.*missing.txt"
+    ):
+        bring("wrong.smk", "--snakemake", PROGRAM)
+    Path("wrong.smk").write_text("rule a\n")
+    with pytest.raises(InputError, match=r"(?s)Snakemake does not take it:.*line 1"):
+        bring("wrong.smk", "--snakemake", PROGRAM)
+
+
+def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("tasks: {a: {}}\n")
+    with pytest.raises(InputError, match="it is there, and not by `weft import`"):
+        bring("-o", mine)
+    with pytest.raises(InputError, match="a workflow is written as"):
+        bring("-o", tmp_path / "x.txt")
+    with pytest.raises(InputError, match="there is no such file"):
+        bring(tmp_path / "Snakefile", "-o", tmp_path / "new.yaml")
+
+
+def test_without_snakemake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"Snakemake is not here: pip install 'weft\[snakemake\]'"):
+        bring("-o", tmp_path / "new.yaml")
