@@ -20,7 +20,7 @@ rule index:
 
 rule trim:
     input: "reads/{sample}.txt"
-    output: "trim/{sample}.txt"
+    output: temp("trim/{sample}.txt")
     log: "logs/trim/{sample}.log"
     params: lines=lambda wildcards: config["lines"] - int(wildcards.sample[1:])
     shell: "head -n {params.lines} {input} > {output} 2> {log}"
@@ -68,5 +68,5 @@ rule merge:
 
 rule report:
     input: "merged.txt", expand("packed/{sample}.gz", sample=SAMPLES)
-    output: "report/summary.txt"
+    output: protected("report/summary.txt")
     shell: "sh scripts/report.sh {input[0]} > {output}"

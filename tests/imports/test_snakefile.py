@@ -18,7 +18,7 @@ def job(rule: str, command: str | None = None, **more: Any) -> dict[str, Any]:
         "rule": rule, "wildcards": {}, "kind": "shell", "command": command, "inputs": [],
         "outputs": [], "flags": {}, "input_flags": [], "log": [], "benchmark": None, "threads": 1,
         "resources": {}, "shell_exec": None, "retries": 0, "checkpoint": False, "conda": None,
-        "container": None, "modules": False,
+        "conda_file": False, "container": None, "modules": False,
     }  # fmt: skip
     return plain | more
 
@@ -27,11 +27,16 @@ BASH = {"executable": "/usr/bin/bash", "prefix": None, "suffix": ""}
 
 
 def translated(
-    *jobs: dict[str, Any], directory: Path = Path(), shell: Any = BASH, again: Any = None
+    *jobs: dict[str, Any],
+    directory: Path = Path(),
+    shell: Any = BASH,
+    again: Any = None,
+    software: str = "",
 ) -> Imported:
     """The jobs as a workflow, which weft's own reader has taken."""
     found = {"version": "9", "shell": shell, "jobs": list(jobs)}
-    imported = Translation(found, directory, "w", again).imported()
+    asked = frozenset(software.split())
+    imported = Translation(found, directory, "w", again, asked).imported()
     workflow_from_dict(imported.content)
     return imported
 
@@ -74,6 +79,25 @@ def test_touched_outputs_and_other_shells() -> None:
     made = job("a", "echo a", shell_exec="/bin/zsh")
     (task,) = translated(made).content["tasks"].values()
     assert (task["run"], task["shell"]) == ("echo a", "/bin/zsh")
+
+
+def test_marks_of_outputs_and_what_commands_run_in() -> None:
+    made = job(
+        "a", "x", outputs=["f", "g", "h"], flags={"f": ["temp"], "g": ["protected"]},
+        container="docker://a", conda="b",
+    )  # fmt: skip
+    found = translated(made)
+    outputs = [{"path": "f", "temp": True}, {"path": "g", "protected": True}, "h"]
+    fields = {"category": "a", "run": "x", "outputs": outputs}
+    assert found.content["tasks"] == {"a": fields}
+    assert [note.split()[0] for note in found.notes] == ["conda", "containers"]
+    found = translated(made, software="apptainer")
+    assert found.content["tasks"] == {"a": fields | {"container": "docker://a"}}
+    found = translated(made | {"container": None}, software="apptainer conda")
+    assert found.content["tasks"] == {"a": fields | {"conda": "b"}}
+    assert not found.notes
+    with pytest.raises(InputError, match="described by a file are not made by weft: a"):
+        translated(made | {"conda_file": True}, software="conda")
 
 
 def test_order_and_names() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from weft.errors import InputError
+from weft.errors import InputError, unknown_name
 from weft.quantities import many
 
 if TYPE_CHECKING:
@@ -63,6 +63,14 @@ def snakemake(
             "Snakemake, one at a time; else they are refused.",
         ),
     ] = False,
+    sdm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="apptainer|conda",
+            help="Run commands in the containers, or in the conda environments, that their rules "
+            "name, as Snakemake does with `--sdm`; repeatable.",
+        ),
+    ] = None,
     program: Annotated[
         str | None,
         typer.Option(
@@ -85,13 +93,16 @@ def snakemake(
     """
     from weft.files import in_file, is_stdout, printable, write_text
     from weft.formats.texts import dump_yaml
-    from weft.imports.snakefile import Asked, import_snakefile, snakemake_python
+    from weft.imports.snakefile import SOFTWARE, SnakefileQuery, import_snakefile, snakemake_python
     from weft.workers import cores as usable_cores
 
     _check_output(output)
+    for way in sdm or ():
+        if way not in SOFTWARE:
+            raise InputError(unknown_name("way", way, SOFTWARE), place="--sdm")
     if snakefile is not None and not snakefile.is_file():
         raise InputError("there is no such file", source=printable(snakefile))
-    asked = Asked(
+    asked = SnakefileQuery(
         snakefile,
         directory,
         cores or usable_cores(),
@@ -99,6 +110,7 @@ def snakemake(
         tuple(config or ()),
         tuple(configfile or ()),
         through_snakemake,
+        frozenset(sdm or ()),
     )
     source, python = printable(snakefile or "Snakefile"), snakemake_python(program)
     with in_file(source):
@@ -133,18 +145,18 @@ def _learn(found: Imported, quietly: bool) -> None:
     """Keep what Snakemake has measured of these jobs."""
     from weft.history.repository import Repository
     from weft.imports.snakefile import benchmark_files
-    from weft.imports.times import Asked, Found, origin_of, read_times
+    from weft.imports.times import ImportedTimes, ImportOptions, origin_of, read_times
 
     origin = origin_of(found.directory, found.directory, found.content["name"])
-    told: list[Found] = []
+    told: list[ImportedTimes] = []
     measured = set()
     for file, rule in benchmark_files(found):
-        told.append(read_times(file, Asked(origin, category=rule)))
+        told.append(read_times(file, ImportOptions(origin, category=rule)))
         measured.add(rule)
     if (found.directory / ".snakemake" / "metadata").is_dir():
-        times = read_times(found.directory / ".snakemake", Asked(origin))
+        times = read_times(found.directory / ".snakemake", ImportOptions(origin))
         # of what has a benchmark file, more is known already
-        told.append(Found([r for r in times.records if r.category not in measured], {}))
+        told.append(ImportedTimes([r for r in times.records if r.category not in measured], {}))
     records = [record for part in told for record in part.records]
     if not records:
         return

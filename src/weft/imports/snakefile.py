@@ -22,7 +22,7 @@ from typing import Any
 from weft.errors import InputError
 from weft.files import printable
 from weft.formats import workflow_from_dict
-from weft.formats.weft_workflow import unused_name
+from weft.formats.weft_workflow import OUTPUT_MARKS, unused_name
 from weft.quantities import first_few, many
 from weft.shell import named_files, named_patterns
 
@@ -30,6 +30,7 @@ NO_SNAKEMAKE = (
     "Snakemake is not here: pip install 'weft[snakemake]', or say with --snakemake where the "
     "program is"
 )
+APPTAINER, CONDA = SOFTWARE = ("apptainer", "conda")
 TOLD = 15  # lines of what Snakemake says
 UNKNOWN = "<TBD>"  # what Snakemake writes where it cannot know yet
 # flags of files that a fixed graph of commands cannot have
@@ -41,8 +42,6 @@ REFUSED = {
     "storage_object": "storage",
 }
 LEFT_OUT = {
-    "temp": "temp() files are kept",
-    "protected": "protected() files can be written to",
     "ensure": "ensure() is not checked",
     "ancient": "ancient() inputs count by their content, as all others",
 }
@@ -59,6 +58,7 @@ class SnakefileQuery:
     config: tuple[str, ...] = ()
     configfiles: tuple[Path, ...] = ()
     through: bool = False  # what is no command is run by Snakemake
+    software: frozenset[str] = frozenset()  # of SOFTWARE, what commands are to run in
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def import_snakefile(asked: SnakefileQuery, python: str) -> Imported:
     again = [*map(shlex.quote, words)] if asked.through else None
     directory = Path(found["directory"])
     name = directory.resolve().name or "snakemake"
-    return Translation(found, directory, name, again).imported()
+    return Translation(found, directory, name, again, asked.software).imported()
 
 
 def _read_jobs(asked: SnakefileQuery, python: str) -> dict[str, Any]:
@@ -136,9 +136,15 @@ class Translation:
     """From Snakemake's jobs to the fields of tasks."""
 
     def __init__(
-        self, found: Mapping[str, Any], directory: Path, name: str, again: list[str] | None = None
+        self,
+        found: Mapping[str, Any],
+        directory: Path,
+        name: str,
+        again: list[str] | None = None,
+        software: frozenset[str] = frozenset(),
     ) -> None:
         self.found, self.directory, self.name, self.again = found, directory, name, again
+        self.software = software
         self.jobs = [job for job in found["jobs"] if job["kind"] != "none"]
         for job in self.jobs:
             for key in ("inputs", "outputs", "log"):
@@ -196,6 +202,11 @@ class Translation:
                 f"commands depend on files that are not there yet: {names}; run Snakemake as far "
                 "as these, or say what they need in other words"
             )
+        if CONDA in self.software and (names := self._rules(lambda job: job["conda_file"])):
+            yield (
+                f"environments that are described by a file are not made by weft: {names}; make "
+                "them, and name them in the Snakefile"
+            )
         for job in self.found["jobs"]:
             if job["kind"] == "none" and job["outputs"]:
                 yield f"the rule {job['rule']} has outputs, but no command"
@@ -208,13 +219,14 @@ class Translation:
         for flag, words in LEFT_OUT.items():
             if names := self._rules(lambda job, flag=flag: flag in _flags(job)):
                 yield f"{words}: {names}"
+        alone = "are left out, as by Snakemake without --sdm"
         for key, words in (
-            ("conda", "conda environments are left out, as by Snakemake without --sdm"),
-            ("container", "containers are left out, as by Snakemake without --sdm"),
-            ("modules", "environment modules are left out, as by Snakemake without --sdm"),
+            ("conda", "" if CONDA in self.software else f"conda environments {alone}"),
+            ("container", "" if APPTAINER in self.software else f"containers {alone}"),
+            ("modules", f"environment modules {alone}"),
             ("benchmark", "benchmark files are not written, as weft measures by itself"),
         ):
-            if names := self._rules(lambda job, key=key: job[key]):
+            if words and (names := self._rules(lambda job, key=key: job[key])):
                 yield f"{words}: {names}"
         known = {"mem_mb", "mem_mib", "gpu", "nvidia_gpu", "disk_mib"}
         if others := sorted({n for job in self.jobs for n in job["resources"]} - known):
@@ -236,12 +248,14 @@ class Translation:
         gpus = resources.get("gpu") or resources.get("nvidia_gpu")
         for key, value in (
             ("inputs", inputs),
-            ("outputs", _products(job)),
+            ("outputs", [_marked(file, job["flags"].get(file, ())) for file in _products(job)]),
             ("ignores", ignores),
             ("cores", job["threads"] if job["threads"] > 1 else None),
             ("memory", f"{resources['mem_mb']}MB" if resources.get("mem_mb") else None),
             ("gpus", gpus),
             ("retries", job["retries"]),
+            ("container", job["container"] if APPTAINER in self.software else None),
+            ("conda", job["conda"] if CONDA in self.software else None),
         ):
             if value:
                 fields[key] = value
@@ -336,6 +350,12 @@ class Translation:
 def _products(job: Mapping[str, Any]) -> list[str]:
     """The outputs, and the logs, which commands write as well."""
     return list(dict.fromkeys((*job["outputs"], *job["log"])))
+
+
+def _marked(file: str, flags: Iterable[str]) -> str | dict[str, object]:
+    """An output, with what is said of it."""
+    marks = {mark: True for mark in OUTPUT_MARKS if mark in flags}
+    return {"path": file, **marks} if marks else file
 
 
 def _flags(job: Mapping[str, Any]) -> set[str]:

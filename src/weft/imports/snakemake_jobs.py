@@ -78,7 +78,7 @@ def _shell() -> dict[str, Any]:
 
 def _job(job: Any, workflow: Any) -> dict[str, Any]:
     """What is known of a job; numbers and text only."""
-    rule = job.rule
+    rule, environment = job.rule, job.conda_env_spec
     kind = next((kind for kind in KINDS if getattr(job, f"is_{kind}", False)), "run")
     resources = {
         name: value
@@ -101,7 +101,8 @@ def _job(job: Any, workflow: Any) -> dict[str, Any]:
         "shell_exec": job.resources.get("shell_exec"),
         "retries": int(rule.restart_times or 0),
         "checkpoint": bool(rule.is_checkpoint),
-        "conda": str(rule.conda_env) if rule.conda_env else None,
+        "conda": None if environment is None else getattr(environment, "name", "a file"),
+        "conda_file": environment is not None and environment.is_file,
         "container": str(job.container_img_url) if job.container_img_url else None,
         "modules": bool(rule.env_modules),
     }
