@@ -46,7 +46,7 @@ def test_an_ic_optimal_schedule(tmp_path: Path) -> None:
     assert answer["area"] == sum(answer["profile"])
     assert answer["normalised_area"] == pytest.approx(answer["area"] / 32)
     assert (answer["tasks"], answer["arcs"], answer["plays"], answer["seed"]) == (32, 48, 50, 0)
-    assert list(answer["heuristics"]) == ["fifo", "lifo", "greedy"]
+    assert list(answer["heuristics"]) == ["fifo", "lifo", "greedy", "hops"]
     for other in answer["heuristics"].values():
         assert other["normalised_area"] <= answer["normalised_area"]
         assert other["deviation"] >= 0
@@ -75,9 +75,9 @@ def test_in_words(tmp_path: Path) -> None:
     assert lines[2].startswith("  ICO: a priority-linear composition")
     assert lines[3].startswith("order: n0, n1, n2, ")
     assert lines[3].endswith(" and 9 more (--json has all)")
-    assert [line.split()[0] for line in lines[5:9]] == ["ico", "fifo", "lifo", "greedy"]
+    assert [line.split()[0] for line in lines[5:10]] == ["ico", "fifo", "lifo", "greedy", "hops"]
     assert lines[5].split()[-1] == lines[6].split()[-1] == "100.0%"  # FIFO is optimal here, too
-    assert lines[9].endswith("of 3 plays")
+    assert lines[10].endswith("of 3 plays")
     save(library.load(NONE), tmp_path / "none.yaml")
     said = succeed("ic", "none.yaml", cwd=tmp_path)
     assert said.splitlines()[1] == "no IC-optimal schedule exists"

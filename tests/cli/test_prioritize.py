@@ -47,6 +47,18 @@ def test_into_a_copy(tmp_path: Path) -> None:
     assert "F" not in numbers(output.read_text())
 
 
+def test_by_the_longest_path(tmp_path: Path) -> None:
+    path = tmp_path / "my.dag"
+    path.write_text(
+        "JOB x x.sub\nJOB y y.sub\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a CHILD b\n"
+        "PARENT b CHILD c\nPARENT x CHILD y\n"
+    )
+    succeed("prioritize", path, "--order", "hops")
+    assert numbers(path.read_text()) == {"a": 5, "x": 4, "b": 3, "y": 2, "c": 1}
+    told = refuse("prioritize", path, "--order", "hop")
+    assert told.strip() == "--order: unknown order 'hop' (did you mean 'hops'?); known: hops, ico"
+
+
 @pytest.mark.parametrize("output", ["-", "/dev/stdout"])
 def test_to_standard_output(tmp_path: Path, output: str) -> None:
     path = tmp_path / "my.dag"

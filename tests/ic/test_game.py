@@ -83,12 +83,17 @@ def take(pool: list[int], discipline: str, children: dict[int, list[int]], line:
         return pool.pop()
     if discipline == "greedy":  # max takes the first among equals
         best = max(pool, key=lambda v: len(children[v]))
-    elif discipline == "listed":
+    elif discipline in ("listed", "hops"):
         best = min(pool, key=line.index)
     else:
         best = pool[0]
     pool.remove(best)
     return best
+
+
+def longest_path(arcs: Arcs, v: int) -> int:
+    """In arcs, from a vertex on."""
+    return max((1 + longest_path(arcs, b) for a, b in arcs if a == v), default=0)
 
 
 @pytest.mark.parametrize("discipline", [*DISCIPLINES, "listed"])
@@ -99,6 +104,8 @@ def test_plays_are_those_of_section_3_2(discipline: str) -> None:
         dag = dag_of(n, arcs)
         ties = np.random.default_rng(seed).permutation(n)
         line = sorted(range(n), key=lambda v: (-int(dag.outdegree[v]), int(ties[v])))
+        if discipline == "hops":
+            line.sort(key=lambda v: -longest_path(arcs, v))
         if discipline == "listed":
             line = rng.permutation(n).tolist()
         requests = rng.integers(0, 4, 4 * n + 8).tolist()

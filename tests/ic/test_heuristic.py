@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given, settings
 
 from ic.twin import Arcs, Twin, dag_of, dags, random_dag
-from weft.ic import DISCIPLINES, Dag, analyse_dag, best_order, heuristic_order, ico, play
+from weft.generators import generate
+from weft.ic import (
+    DISCIPLINES,
+    Dag,
+    analyse_dag,
+    best_order,
+    heuristic_order,
+    heuristic_phases,
+    ico,
+    order_phases,
+    play,
+    request_sizes,
+)
 from weft.ic.heuristic import candidates, heuristic_order_of
 from weft.ic.shapes import butterfly, compose
 
@@ -91,9 +103,32 @@ def test_never_below_the_heuristics_on_average(layers: int, parents: int) -> Non
     for _ in range(6):
         dag = layered(rng, 300, layers, parents)
         area = play(dag, best_order(dag)).area
-        for discipline in DISCIPLINES:
+        for discipline in ("fifo", "lifo", "greedy"):
             plays = [play(dag, heuristic_order(dag, discipline, rng)).area for _ in range(8)]
             assert area >= np.mean(plays)
+
+
+@pytest.mark.parametrize("sort", ["random_layered", "layrprob", "samepred"])
+def test_the_order_wins_its_own_play(sort: str) -> None:
+    """Whoever asks, no known order needs fewer polls, over plays that it has not seen."""
+    for seed in range(3):
+        dag = Dag.from_workflow(generate(sort, seed, tasks=120))
+        order, rng = best_order(dag), np.random.default_rng(77)
+        polls = dict.fromkeys(["ico", *DISCIPLINES], 0)
+        for mean in (2, 5, 20, 60):
+            for _ in range(25):
+                requests = request_sizes(rng, mean, dag.n)
+                polls["ico"] += order_phases(dag, order, requests)
+                for name in DISCIPLINES:
+                    polls[name] += heuristic_phases(dag, name, rng, requests)
+        assert polls["ico"] <= 1.004 * min(polls.values())
+
+
+def test_the_longest_path_breaks_ties() -> None:
+    """Two blocks alike, of which one leads further."""
+    dag = dag_of(7, [(0, 2), (1, 3), (3, 4), (4, 5), (5, 6)])
+    assert dag.hops.tolist() == [1, 4, 0, 3, 2, 1, 0]
+    assert best_order(dag).tolist()[0] == 1
 
 
 def test_sections_take_the_best_of_all_ideas() -> None:

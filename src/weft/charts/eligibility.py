@@ -16,6 +16,7 @@ _STYLES = {
     "fifo": ("#b5651d", "--"),
     "lifo": ("#777777", ":"),
     "greedy": ("#2a8f5d", "-."),
+    "hops": ("#8a4fa3", "-"),
 }
 _MOST_POINTS = 2_000  # of a curve; more cannot be seen
 

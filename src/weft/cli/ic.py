@@ -28,7 +28,7 @@ def ic(
         Path | None, typer.Option(help="Draw the eligibility curves: .png or .svg.")
     ] = None,
     plays: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Plays of FIFO, LIFO and GREEDY each.")
+        int, typer.Option(min=1, max=10_000, help="Plays of FIFO, LIFO, GREEDY and HOPS each.")
     ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Of their random ties.")] = 0,
 ) -> None:
@@ -37,8 +37,8 @@ def ic(
 
     It is proved, or it is said where the proof fails. The order is what `--strategy ico` goes by,
     and `weft prioritize`. The area is the sum, over all steps, of the tasks that are ready;
-    normalised, it is how many are ready on average. FIFO, LIFO and GREEDY are averages of seeded
-    plays with random ties.
+    normalised, it is how many are ready on average. FIFO, LIFO, GREEDY and HOPS (the longest path
+    of tasks first) are averages of seeded plays with random ties.
 
     Example: `weft ic my.yaml --plot curve.png`
     """
@@ -93,7 +93,7 @@ def _show(wf: Workflow, arcs: int, found: Analysis, curves: list[Curve], plays: 
         share = f"{curve.area / curves[0].area:.1%}" if curves[0].area > 0 else "-"
         rows.append([curve.name, f"{amount(curve.area)}{spread}", share])
     table(["", "normalised area", "of ico's"], rows)
-    say(f"fifo, lifo, greedy: mean ± standard deviation of {plays:,} plays", "dim")
+    say(f"fifo, lifo, greedy, hops: mean ± standard deviation of {plays:,} plays", "dim")
 
 
 def _first(wf: Workflow, found: Analysis) -> str:

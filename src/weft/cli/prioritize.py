@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from weft.cli.shared.options import json_option
+from weft.errors import InputError, unknown_name
 from weft.quantities import many
 
 if TYPE_CHECKING:
     from weft.formats.dagman_dag import DagmanDag
     from weft.formats.dagman_write import Style, Written
+
+
+ORDERS = ("ico", "hops")
 
 
 def prioritize(
@@ -38,12 +42,16 @@ def prioritize(
             "`priority = $(JobPriority)`, in place of `PRIORITY job n`.",
         ),
     ] = False,
+    order: Annotated[
+        str,
+        typer.Option(help="`ico`: many jobs ready early. `hops`: the longest path first."),
+    ] = "ico",
     as_json: Annotated[bool, json_option("what was done")] = False,
 ) -> None:
     """Write priorities into an HTCondor DAGMan file, so that idle machines find work.
 
     The order is that of `weft ic`: at every step as many jobs as can be are ready to be handed out,
-    if there is an IC-optimal schedule, and else nearly so. It needs no times.
+    if there is an IC-optimal schedule, and else nearly so. It needs no times, nor does `hops`.
 
     Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
     run from the number of jobs that are not done down to 1. They are added at the end; all other
@@ -56,10 +64,12 @@ def prioritize(
     from weft.formats.dagman import read_dag
     from weft.formats.dagman_write import with_priorities
 
+    if order not in ORDERS:
+        raise InputError(unknown_name("order", order, ORDERS), source="--order")
     aside = is_stdout(output)  # what is said then goes to stderr
     read = read_dag(dag)
     with in_file(dag):
-        numbers = _numbers(read)
+        numbers = _numbers(read, order)
         style: Style = "vars" if as_vars else "priority"
         written = with_priorities(read, numbers, replace=replace, style=style, output=output)
     if as_json:
@@ -72,16 +82,19 @@ def prioritize(
         typer.echo(f"note: {note}", err=aside)
 
 
-def _numbers(dag: DagmanDag) -> dict[str, int]:
+def _numbers(dag: DagmanDag, order: str) -> dict[str, int]:
     """The jobs that are not done by their names; the first in the order has the highest number."""
+    from weft import registry
+    from weft.contracts import Order
     from weft.formats.dagman import dag_workflow
-    from weft.ic import Dag, best_order
 
     if not dag.waiting() and dag.done:
         return {}
     workflow = dag_workflow(dag, final=False)  # DAGMan itself keeps the FINAL job for the end
-    order, n = best_order(Dag.from_workflow(workflow)).tolist(), workflow.n_tasks
-    return {workflow.task_names[t]: n - i for i, t in enumerate(order)}
+    chosen, _ = registry.strategy(order)
+    assert isinstance(chosen, Order)  # and its ranks are places
+    places, n = chosen.priority(workflow).rank.tolist(), workflow.n_tasks
+    return {name: n - place for name, place in zip(workflow.task_names, places, strict=True)}
 
 
 def _summary(dag: DagmanDag, written: Written) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from weft.arrays import IntArray, sealed
 from weft.ic.dag import Dag
 from weft.ic.game import Play, play
-from weft.ic.heuristic import heuristic_order_of
+from weft.ic.heuristic import played_order_of
 from weft.ic.ico import IcoFailure, IcoResult, ico
 from weft.ic.search import MOST_STEPS, SearchResult, dag_order
 from weft.ic.structure import Structure
@@ -65,7 +65,7 @@ def best_order(dag: Dag) -> IntArray:
 def analyse_dag(dag: Dag, names: Names = str) -> Analysis:
     """The same for a dag whose vertices have these names."""
     found = ico(dag)
-    order = heuristic_order_of(dag, found)
+    order = found.theorem_order
     if not found.failures:
         return Analysis(True, True, _proof(found.structure), play(dag, order))
     searched = _search(found)
@@ -75,13 +75,13 @@ def analyse_dag(dag: Dag, names: Names = str) -> Analysis:
     for section, result in searched.items():
         if result.order is None:
             reason = f"{_disproof(found.structure, section, result)}; ICO fails to {why}"
-            return Analysis(False, False, reason, play(dag, order))
+            return Analysis(False, False, reason, play(dag, played_order_of(dag, found)))
     if all(failed.section in searched for failed in found.failures):
         order = _with_found(found.structure, order, searched)
         reason = f"search: no schedule does better at any step; ICO alone fails to {why}"
         return Analysis(True, True, reason, play(dag, order))
     reason = f"not known whether an IC-optimal schedule exists: ICO fails to {why}"
-    return Analysis(False, None, reason, play(dag, order))
+    return Analysis(False, None, reason, play(dag, played_order_of(dag, found)))
 
 
 def _proof(structure: Structure) -> str:

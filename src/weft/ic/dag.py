@@ -90,6 +90,11 @@ class Dag:
         """The length of the longest path to each vertex."""
         return self._levels[1]
 
+    @cached_property
+    def hops(self) -> IntArray:
+        """The length of the longest path from each vertex."""
+        return sealed(levels(self.parent_ptr, self.parent, self.outdegree)[1])
+
     @property
     def position(self) -> IntArray:
         """The place of each vertex in the topological order."""

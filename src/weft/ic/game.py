@@ -12,7 +12,12 @@ from weft.errors import InputError, unknown_name
 from weft.ic.dag import Dag, places
 from weft.ic.kernels import pebbles
 
-DISCIPLINES = {"fifo": pebbles.FIFO, "lifo": pebbles.LIFO, "greedy": pebbles.GREEDY}
+DISCIPLINES = {
+    "fifo": pebbles.FIFO,
+    "lifo": pebbles.LIFO,
+    "greedy": pebbles.GREEDY,
+    "hops": pebbles.LISTED,  # by the longest path, in tasks, that waits for each
+}
 NO_REQUESTS = frozen([], np.int32)
 
 
@@ -47,8 +52,11 @@ def play(dag: Dag, order: npt.ArrayLike) -> Play:
 
 
 def heuristic_order(dag: Dag, discipline: str, rng: np.random.Generator) -> IntArray:
-    """The order in which FIFO, LIFO or GREEDY executes a dag (section 3.2), with random ties."""
-    return _handed_out(dag, _discipline(discipline), _by_outdegree(dag, rng), NO_REQUESTS)[0]
+    """The order in which FIFO, LIFO or GREEDY executes a dag (section 3.2), with random ties.
+
+    HOPS, which is not the paper's, executes first what the longest path waits for.
+    """
+    return _handed_out(dag, *_discipline(dag, discipline, rng), NO_REQUESTS)[0]
 
 
 def listed_order(dag: Dag, ranking: npt.ArrayLike) -> IntArray:
@@ -60,10 +68,8 @@ def listed_order(dag: Dag, ranking: npt.ArrayLike) -> IntArray:
 def heuristic_phases(
     dag: Dag, discipline: str, rng: np.random.Generator, requests: npt.ArrayLike
 ) -> int:
-    """How many polls FIFO, LIFO or GREEDY need when so many clients come to each of them."""
-    return _phases(
-        dag, _discipline(discipline), _by_outdegree(dag, rng), frozen(requests, np.int32)
-    )
+    """How many polls a discipline needs when so many clients come to each of them."""
+    return _phases(dag, *_discipline(dag, discipline, rng), frozen(requests, np.int32))
 
 
 def order_phases(dag: Dag, order: npt.ArrayLike, requests: npt.ArrayLike) -> int:
@@ -80,15 +86,13 @@ def request_sizes(rng: np.random.Generator, mean: float, count: int) -> IntArray
     return sealed(np.clip(drawn, 1, np.iinfo(np.int32).max).astype(np.int32))
 
 
-def _discipline(name: str) -> int:
+def _discipline(dag: Dag, name: str, rng: np.random.Generator) -> tuple[int, IntArray]:
+    """A discipline, and its list: by nonincreasing outdegree, for HOPS by paths before that."""
     if name not in DISCIPLINES:
         raise InputError(unknown_name("heuristic", name, DISCIPLINES))
-    return DISCIPLINES[name]
-
-
-def _by_outdegree(dag: Dag, rng: np.random.Generator) -> IntArray:
-    """All vertices by nonincreasing outdegree, equals in random order."""
-    return np.lexsort((rng.permutation(dag.n), -dag.outdegree)).astype(np.int32)
+    keys = (-dag.outdegree, -dag.hops) if name == "hops" else (-dag.outdegree,)
+    ranking = np.lexsort((rng.permutation(dag.n), *keys)).astype(np.int32)
+    return DISCIPLINES[name], ranking
 
 
 def _phases(dag: Dag, discipline: int, ranking: IntArray, requests: IntArray) -> int:
@@ -136,7 +140,7 @@ class Curve:
 
 
 def heuristic_curves(dag: Dag, plays: int = PLAYS, seed: int = 0) -> list[Curve]:
-    """FIFO, LIFO and GREEDY with random ties, each played so many times."""
+    """FIFO, LIFO, GREEDY and HOPS with random ties, each played so many times."""
     return [_curve(dag, name, plays, seed) for name in DISCIPLINES]
 
 

@@ -54,7 +54,8 @@ class IcoResult:
     def theorem_order(self) -> IntArray:
         """The sources of the blocks, section by section, and then all sinks (Theorem 2.1)."""
         structure, parsing = self.structure, self.structure.parsing
-        blocks = np.lexsort((structure.level, self.place, structure.section))
+        # between equals, all orders that respect the arcs are as good: the longest path goes first
+        blocks = np.lexsort((-structure.hops, structure.level, self.place, structure.section))
         ptr, sizes = parsing.source_ptr[:-1][blocks], parsing.n_sources[blocks]
         inner = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         nonsinks = structure.scheduled.sources[np.repeat(ptr, sizes) + inner]

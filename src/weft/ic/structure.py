@@ -94,6 +94,12 @@ class Structure:
         """The number of sections."""
         return int(self.section.max(initial=-1)) + 1
 
+    @property
+    def hops(self) -> IntArray:
+        """Of each block: the longest path from its sources."""
+        ptr = self.parsing.source_ptr[:-1]
+        return np.maximum.reduceat(self.dag.hops[self.scheduled.sources], ptr) if len(ptr) else ptr
+
     @cached_property
     def section_of_vertices(self) -> IntArray:
         """The section of each vertex; all sinks come after the last."""

@@ -227,7 +227,7 @@ def _without_categories(workflow: Workflow) -> Workflow:
 
 
 VERSION = 1
-RULES = 8  # by which coordinators decide, and `ico` orders; see decision 028
+RULES = 9  # by which coordinators decide, and `ico` orders; see decision 028
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from weft.errors import InputError
 from weft.files import printable
 from weft.generators import generate
 from weft.ic import Dag, ico, play, shapes
-from weft.ic.heuristic import heuristic_order_of
+from weft.ic.heuristic import played_order_of
 from weft.ic.shapes import COMPOSITIONS, compose
 
 FFT, EVOLVING, REDUCTION = "fft", "evolving", "reduction"
@@ -104,7 +104,7 @@ def instance_of(case: Case, folder: str = "") -> Instance:
 def scheduled(name: str, dag: Dag) -> Instance:
     """A dag with the best order that we have."""
     found = ico(dag)
-    return Instance(name, dag, heuristic_order_of(dag, found), not found.failures)
+    return Instance(name, dag, played_order_of(dag, found), not found.failures)
 
 
 def _composed(case: Case) -> Instance:

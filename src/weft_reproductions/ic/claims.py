@@ -318,8 +318,8 @@ def on_average(rows: list[OtherRow], simulator: str, what: str) -> Verdict:
     listed = ", ".join(f"{name.upper()} {ratio:.3f}" for name, ratio in ratios.items())
     figures = f"of ICO's {what}, mean over {count} kinds: {listed}; behind FIFO on {len(behind)}"
     figures += f": {', '.join(row.dag for row in behind)}" if behind else ""
-    words = "area is never below" if what == "area" else "phases are never above"
-    claim = f"workflows and random dags: `ico`'s {words} FIFO's on average"
+    words = "area is no smaller than" if what == "area" else "phases are no more than"
+    claim = f"workflows and random dags: on average `ico`'s {words} FIFO's"
     holds = ratios[FIFO] <= 1 if what == "area" else ratios[FIFO] >= 1
     return Verdict(claim, simulator, holds, figures)
 

@@ -1,6 +1,7 @@
 """Strategies without a plan and without estimates: ready tasks go to processors just in time.
 
 Fifo, lifo, greedy, ico: Hall, Rosenberg, Venkataramani, section 3.2. Min-min: Yu, Shi, section 4.2.
+Hops is ours: the longest path without the times.
 """
 
 from __future__ import annotations
@@ -106,6 +107,27 @@ class Greedy:
     def priority(self, workflow: Workflow) -> Priority:
         """By the number of children; among equals first ready, first served."""
         return Priority(-outdegree(workflow), self.ties.places(workflow))
+
+
+@dataclass(frozen=True)
+class Hops:
+    """Just in time: the ready task with the longest path of tasks behind it goes first.
+
+    Of equals, the one that most tasks wait for; `ties` decides between those that are alike in
+    that, too: `file`, or the seed of a random order.
+    """
+
+    name: ClassVar[str] = "hops"
+    dispatch: ClassVar[Dispatch] = Dispatch.READY_QUEUE
+    ties: Ties = AS_IN_THE_FILE
+
+    def priority(self, workflow: Workflow) -> Priority:
+        """By the longest path, then the number of children."""
+        from weft.ic import Dag, places
+
+        keys = self.ties.places(workflow), -outdegree(workflow), -Dag.from_workflow(workflow).hops
+        rank = places(np.lexsort(keys).astype(np.int32))
+        return Priority(rank, rank)
 
 
 @dataclass(frozen=True)
