@@ -24,6 +24,7 @@ from weft.simulation.scenario import EVENT_RATE, Scenario
 if TYPE_CHECKING:
     from weft.flow import Flow
     from weft.model import Run
+    from weft.model.call import Calls
     from weft.runs import Listener, Outcome
     from weft.runs.rest import Rest
     from weft.scheduling.frontier import Frontier
@@ -318,9 +319,12 @@ def _run(
     from weft import runs
     from weft.flow import Flow
 
-    calls, source = None, None
+    calls: Calls | None = None
+    source = None
     if isinstance(work, Flow):
         workflow, calls = work.build()
+        if not any(calls):  # `weft resume` knows what to do with commands
+            calls = None
     elif isinstance(work, Workflow):
         workflow = work
     else:

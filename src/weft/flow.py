@@ -1,19 +1,21 @@
-"""A flow: Python functions as tasks, written down as data; nothing runs here."""
+"""A flow: Python functions and commands as tasks, written down as data; nothing runs here."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from os import PathLike, fspath
 from typing import Any
 
 from weft.errors import InputError
 from weft.formats.resources import REQUEST_FIELDS, request_from_fields
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
-from weft.model.call import bare, qualified_name, refs
+from weft.model.call import FileRef, bare, files_of, qualified_name, refs
 
 _OPTIONS = (
     "name",
@@ -31,23 +33,84 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a flow; as an argument of a later task it stands for its result."""
+    """A task of a flow; as an argument of a later task it stands for its result.
+
+    `task[0]`, `task["a"]` stand for a part of it.
+    """
 
     flow: Flow = field(repr=False)
     index: int
     name: str
 
+    def __getitem__(self, key: Any) -> Any:
+        return Part(self, (key,))
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _not_iterable(self.name)
+
+
+@dataclass(frozen=True)
+class CommandTask(Task):
+    """A command of a flow; its result are the paths of its outputs."""
+
+    outputs: tuple[File, ...] = field(repr=False)
+
+    @property
+    def output(self) -> File:
+        """Its only output."""
+        if len(self.outputs) != 1:
+            problem = f"the command {self.name!r} has {len(self.outputs) or 'no'} outputs"
+            raise InputError(f"{problem}: `.output` is for one; `.outputs` are all of them")
+        return self.outputs[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.outputs[key]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a task's result, where that is an argument of a later task."""
+
+    task: Task
+    path: tuple[Any, ...]
+
+    def __getitem__(self, key: Any) -> Part:
+        return Part(self.task, (*self.path, key))
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _not_iterable(self.task.name)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the data directory; a function that has it as an argument gets its path."""
+
+    flow: Flow = field(repr=False)
+    name: str
+
+
+_HANDLES = (Task, Part, File)
+
+
+def _not_iterable(name: str) -> TypeError:
+    return TypeError(
+        f"the result of {name!r} is not known before the flow has run, so there is nothing to go "
+        "through: name its parts, as in t[0] and t['a'], or give all of it to one task"
+    )
+
 
 @dataclass(frozen=True)
 class _Entry:
-    call: Call
+    call: Call | None  # None: it is a command
     cost: float
     size: float
     spec: TaskSpec
+    reads: Sequence[str] = ()  # files
+    makes: Sequence[str] = ()
 
 
 class Flow:
-    """A workflow of Python functions.
+    """A workflow of Python functions, and of commands beside them.
 
     >>> flow = Flow("sums")
     >>> small = flow.task(sum, [1, 2])
@@ -162,8 +225,9 @@ class Flow:
         request = request_from_fields(_said(needs), place)
         if cost is None and request is not None and request.seconds:
             cost = request.seconds[0]
+        made = Call(function, *self._arguments(function, args, kwargs or {}, place))
         entry = _Entry(
-            Call(function, *self._arguments(function, args, kwargs or {}, place)),
+            made,
             math.nan if cost is None else _number(cost, f"{place}: cost"),
             0.0 if size is None else _number(size, f"{place}: size"),
             TaskSpec(
@@ -173,15 +237,84 @@ class Flow:
                 request=request,
                 **_patience(wait, retry, place),
             ),
+            files_of(made),
         )
-        earlier = [self.index(t) for t in ([after] if isinstance(after, Task) else after)]
+        earlier = refs(made) + self._earlier(after)
         task = Task(self, len(self._tasks), self._take_name(label))
+        self._add(task, entry, earlier)
+        return task
+
+    def command(
+        self,
+        run: str,
+        /,
+        *,
+        inputs: Any = (),
+        outputs: Any = (),
+        name: str | None = None,
+        after: Task | Iterable[Task] = (),
+        **options: Any,
+    ) -> CommandTask:
+        """Add a shell command, as a task of a workflow's file is one.
+
+        `inputs` and `outputs` are files of the data directory: their names, `flow.file(...)`, or
+        outputs of other commands. They stand in the command as `{input}`, `{inputs}`, `{inputs[0]}`
+        and so on, quoted for the shell. What reads a file waits for the command that makes it,
+        whichever of them was added first; `after` names tasks to wait for beside these. It has the
+        options of a task of a file: `cost`, `category`, `retries`, `timeout`, `cores`, `memory`,
+        `shell`, `env` and all others.
+        """
+        if not isinstance(run, str):
+            raise InputError(f"a command is a text for the shell, not {_short(run)}")
+        if not isinstance(name, str | None):
+            raise InputError(f"names of tasks are strings, not {_short(name)}")
+        label = name or _program_of(run)
+        reads, makes = self._files(inputs, "inputs", label), self._files(outputs, "outputs", label)
+        spec, cost = _read_command(run, label, reads, makes, _said(options))
+        earlier, index = self._earlier(after), len(self._tasks)
+        files = tuple(File(self, file) for file in makes)
+        task = CommandTask(self, index, self._take_name(label), files)
+        self._add(task, _Entry(None, cost, 0.0, spec, reads, makes), earlier)
+        return task
+
+    def file(self, name: str | PathLike[str]) -> File:
+        """A file of the data directory, as an argument of a function or an input of a command."""
+        return File(self, _file_name(name))
+
+    def _files(self, given: Any, what: str, label: str) -> list[str]:
+        """The names of files, given one by one or all outputs of a command together."""
+        if isinstance(given, str | PathLike | File | Task):
+            given = [given]
+        names: list[str] = []
+        for file in given:
+            if isinstance(file, CommandTask):
+                self.index(file)
+                names += [output.name for output in file.outputs]
+            elif isinstance(file, File):
+                names.append(self._own_file(file).name)
+            elif isinstance(file, Task | Part):
+                problem = "the result of a function is no file"
+                hint = "let the function write one that the command reads, and wait for it: after="
+                raise InputError(f"{problem}; {hint}", place=f"task {label!r}: {what}")
+            else:
+                names.append(_file_name(file, f"task {label!r}: {what}"))
+        return names
+
+    def _own_file(self, file: File) -> File:
+        if file.flow is not self:
+            problem = f"the file {file.name!r} is of another flow, {file.flow.name!r}"
+            raise InputError(f"{problem}; a flow uses only its own")
+        return file
+
+    def _earlier(self, after: Task | Iterable[Task]) -> list[int]:
+        return [self.index(t) for t in ([after] if isinstance(after, Task) else after)]
+
+    def _add(self, task: Task, entry: _Entry, earlier: Iterable[int]) -> None:
         self._tasks.append(task)
         self._entries.append(entry)
         self._readers.append({})
-        for source in refs(entry.call) + earlier:
+        for source in earlier:
             self._readers[source][task.index] = None
-        return task
 
     def edge(self, before: Task, after: Task) -> None:
         """Let `after` wait for `before` without using its result.
@@ -195,7 +328,7 @@ class Flow:
         self._readers[first][second] = None
 
     def index(self, task: Task) -> int:
-        """The task's number in the workflow, and that of its result among the items."""
+        """The task's number in the workflow."""
         if not isinstance(task, Task):
             raise InputError(f"expected a task of the flow {self.name!r}, not {_short(task)}")
         if task.flow is not self:
@@ -203,19 +336,36 @@ class Flow:
             raise InputError(f"{problem}; a flow uses only its own tasks")
         return task.index
 
-    def build(self) -> tuple[Workflow, tuple[Call, ...]]:
-        """The workflow, in which item i is the result of task i, and the call of each task."""
+    def build(self) -> tuple[Workflow, tuple[Call | None, ...]]:
+        """The workflow, and the call of each task; None of one that is a command.
+
+        Items are the results of functions, in their order, and behind them files. A command has
+        a nameless one, too, if a task waits for it without reading its files.
+        """
         if not self._tasks:
             raise InputError(f"the flow {self.name!r} has no tasks; add some with flow.task")
+        names, entries = [task.name for task in self._tasks], self._entries
+        items = [
+            Item(entry.size, i, sorted(readers))
+            for i, (entry, readers) in enumerate(zip(entries, self._readers, strict=True))
+            if entry.call is not None or readers
+        ]
+        if any(entry.reads or entry.makes for entry in entries):
+            from weft.formats.weft_workflow import file_items
+
+            items += file_items(
+                {},
+                names,
+                ("outputs", "inputs"),
+                lambda i, key: entries[i].makes if key == "outputs" else entries[i].reads,
+                lambda i: ("tasks", names[i]),
+            )
         workflow = Workflow.from_items(
             self.name,
-            [task.name for task in self._tasks],
-            [entry.cost for entry in self._entries],
-            [
-                Item(entry.size, i, sorted(readers))
-                for i, (entry, readers) in enumerate(zip(self._entries, self._readers, strict=True))
-            ],
-            specs={i: entry.spec for i, entry in enumerate(self._entries)},
+            names,
+            [entry.cost for entry in entries],
+            items,
+            specs={i: entry.spec for i, entry in enumerate(entries)},
         )
         return workflow, tuple(entry.call for entry in self._entries)
 
@@ -229,8 +379,18 @@ class Flow:
 
     def _referring(self, value: Any, place: str) -> Any:
         """The value with a Ref in the place of each task; itself if there is none."""
+        if isinstance(value, CommandTask):
+            self.index(value)
+            if not value.outputs:
+                problem = f"the command {value.name!r} has no outputs, so it stands for nothing"
+                raise InputError(f"{problem}; to wait for it, say after=", place=place)
+            return tuple(FileRef(file.name) for file in value.outputs)
         if isinstance(value, Task):
             return Ref(self.index(value))
+        if isinstance(value, Part):
+            return Ref(self.index(value.task), value.path)
+        if isinstance(value, File):
+            return FileRef(self._own_file(value).name)
         kind = type(value)
         if kind in (list, tuple, set, frozenset):
             parts = [self._referring(part, place) for part in value]
@@ -261,8 +421,10 @@ def _said(options: Mapping[str, Any]) -> dict[object, Any]:
 
 def _refuse_tasks(value: Any, where: str, place: str) -> None:
     """A result cannot be put in there later, so say it now."""
-    if isinstance(value, Task):
-        problem = f"the task {value.name!r} is inside {where}, where its result cannot be put"
+    if isinstance(value, _HANDLES):
+        name = value.task.name if isinstance(value, Part) else value.name
+        kind = "file" if isinstance(value, File) else "task"
+        problem = f"the {kind} {name!r} is inside {where}, where its result cannot be put"
         hint = "give it as an argument, or in a plain list, tuple, set or value of a dict"
         raise InputError(f"{problem}; {hint}", place=place)
     if isinstance(value, dict):
@@ -310,6 +472,38 @@ def _signature_of(function: Any) -> inspect.Signature | None:
 
 def _name_of(function: Any) -> str:
     return str(getattr(bare(function), "__name__", "task")).strip("<>")
+
+
+def _program_of(run: str) -> str:
+    """What a command is called if nobody says it: the first word that could be a program."""
+    words = (word for word in run.split() if re.fullmatch(r"[\w./+-]*\w", word))
+    return next(words, "command").rpartition("/")[2]
+
+
+def _file_name(name: Any, place: str = "") -> str:
+    if not isinstance(name, str | PathLike) or not isinstance(fspath(name), str):
+        raise InputError(f"expected the name of a file, not {_short(name)}", place=place)
+    return str(fspath(name))
+
+
+def _read_command(
+    run: str, label: str, reads: list[str], makes: list[str], options: Mapping[object, Any]
+) -> tuple[TaskSpec, float]:
+    """A command as the file of a workflow would have it, by its reader; and its cost."""
+    from weft.formats.fields import check_fields
+    from weft.formats.templates import Scope, fill_command
+    from weft.formats.weft_workflow import COMMAND_FIELDS, workflow_from_dict
+
+    place = ("tasks", label)
+    check_fields(options, COMMAND_FIELDS, *place)
+    files = {"input": reads, "inputs": reads, "output": makes, "outputs": makes}
+    shell = options.get("shell")
+    text = fill_command(run, Scope({}, files=files), shell, *place, "run")
+    fields = {"run": text, "inputs": reads, "outputs": makes, **options}
+    one = workflow_from_dict({"tasks": {label: fields}})
+    if one.processor_cost:
+        raise InputError("the cost of a command of a flow is one number, in seconds", place=label)
+    return one.spec(0), float(one.base_cost[0])
 
 
 def _number(value: Any, place: str) -> float:

@@ -123,6 +123,7 @@ def by_dask(client: Any, flow: Flow) -> float:
     begun = time.perf_counter()
     futures: list[Any] = []
     for task, call in enumerate(calls):
+        assert call is not None
         arguments = [futures[a.task] if hasattr(a, "task") else a for a in call.args]
         futures.append(client.submit(call.function, *arguments, key=f"own-{task}-{begun}"))
     client.gather(futures)

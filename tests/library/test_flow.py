@@ -19,7 +19,7 @@ from weft.errors import InputError
 from weft.flow import Flow, Task
 from weft.model import Call, Ref, TaskSpec
 from weft.model.amounts import Amount
-from weft.model.call import filled, qualified_name, replaced
+from weft.model.call import FileRef, filled, qualified_name, replaced
 from weft.model.resources import Request
 
 
@@ -35,12 +35,17 @@ def limited(path: str, timeout: float = 10) -> tuple[str, float]:
     return path, timeout
 
 
+def calls_of(flow: Flow) -> list[Call]:
+    return [call for call in flow.build()[1] if call is not None]
+
+
 def evaluate(flow: Flow) -> Callable[[Task], Any]:
     """Make the calls in order, here; the answer looks up a task's result."""
     results: dict[int, Any] = {}
     workflow, calls = flow.build()
     for i in workflow.order.tolist():
         call = calls[i]
+        assert call is not None
         results[i] = call.function(*filled(call.args, results), **filled(call.kwargs, results))
     return lambda task: results[flow.index(task)]
 
@@ -89,7 +94,7 @@ def test_an_argument_without_tasks_is_handed_on_as_it_is() -> None:
     flow = Flow("w")
     data = [1, {"a": (2, 3)}]
     flow.task(tidy, data, data[1])
-    _, calls = flow.build()
+    calls = calls_of(flow)
     assert calls[0].args[0] is data
     assert calls[0].args[1] is data[1]
 
@@ -153,7 +158,7 @@ def test_order_without_data() -> None:
     flow.task(load, "e", after=[a, d, d])
     flow.edge(a, c)
     flow.edge(a, c)
-    workflow, calls = flow.build()
+    (workflow, _), calls = flow.build(), calls_of(flow)
     assert workflow.use_ptr.tolist() == [0, 3, 3, 3, 4, 4]
     assert workflow.use_task.tolist() == [2, 3, 4, 4]
     assert all(call.args == (name,) for call, name in zip(calls, "abcde", strict=True))
@@ -166,7 +171,7 @@ def test_options_go_to_the_task() -> None:
     flow = Flow("w")
     flow.task(load, "a", retries=2, timeout=30, cost=np.float64(0.5), category="x")
     flow.call(limited, ("a",), {"timeout": 3}, timeout=40)
-    workflow, calls = flow.build()
+    (workflow, _), calls = flow.build(), calls_of(flow)
     assert workflow.spec(0) == TaskSpec("x", None, 2, 30.0)
     assert workflow.base_cost[0] == 0.5
     assert (workflow.spec(1).timeout, calls[1].kwargs) == (40.0, {"timeout": 3})
@@ -315,3 +320,78 @@ def test_wrong_needs_are_told_at_once(options: dict[str, Any], problem: str) -> 
     with pytest.raises(InputError, match=problem):
         flow.task(max, 1, 2, **options)
     assert len(flow) == 0
+
+
+def test_commands_stand_beside_functions() -> None:
+    flow = Flow("mixed")
+    sort = flow.command(
+        "LC_ALL=C sort {input} > {output} # {} ${X} {a,b}", inputs="a b.txt", outputs=["out.txt"],
+        cost=3, category="sorts", retries=2, retry={"exit": 1}, wait="1s", timeout=9, cores=2,
+        memory="1GB", shell="sh -eu", env={"X": "y"},
+    )  # fmt: skip
+    both = flow.command("cat {inputs} {inputs[1]}", inputs=[sort, flow.file("x'y")], name="both")
+    flow.task(load, [sort.output, flow.file("plain.txt")], name="read", after=both)
+    later = flow.command("wc -l", inputs=[], outputs=["plain.txt"])
+    assert (sort.name, later.name, sort.output.name) == ("sort", "wc", "out.txt")
+    workflow, calls = flow.build()
+    assert calls == (None, None, Call(load, ([FileRef("out.txt"), FileRef("plain.txt")],)), None)
+    spec = workflow.spec(0)
+    assert spec.run == "LC_ALL=C sort 'a b.txt' > out.txt # {} ${X} {a,b}"
+    assert workflow.spec(1).run == """cat out.txt 'x'"'"'y' 'x'"'"'y'"""
+    assert (spec.category, spec.retries, spec.timeout, spec.shell) == ("sorts", 2, 9.0, "sh -eu")
+    assert spec.request is not None
+    assert spec.request.cores == (2,)
+    assert workflow.base_cost[0] == 3
+    _, producers, consumers = workflow.dependencies()
+    pairs = {*zip(producers.tolist(), consumers.tolist(), strict=True)}
+    assert pairs == {(0, 1), (0, 2), (1, 2), (3, 2)}  # also what was added later
+
+
+@pytest.mark.parametrize(
+    ("add", "problem"),
+    [
+        (lambda f: f.command("x", retrys=1), "retrys.*did you mean 'retry'"),
+        (lambda f: f.command("x", retries=-1), "tasks.x.retries"),
+        (lambda f: f.command("x {inputs[1]}", inputs=["a"]), "inputs has 1"),
+        (lambda f: f.command("x {output}", outputs=["a", "b"]), "has 2 outputs"),
+        (lambda f: f.command(["x"]), "a command is a text"),
+        (lambda f: f.command("x", inputs=[3]), "the name of a file, not 3"),
+        (lambda f: f.command("x", inputs=[f.task(load, 1)]), "of a function is no file.*after="),
+        (lambda f: f.command("x", inputs=Flow("o").file("a")), "is of another flow, 'o'"),
+        (lambda f: f.command("x", outputs=["a", "b"]).output, "2 outputs.*`.outputs`"),
+        (lambda f: f.task(load, f.command("x")), "has no outputs.*after="),
+        (lambda f: f.task(load, {f.file("a"): 1}), "the file 'a' is inside a key of a dict"),
+        (lambda f: f.task(load, {f.task(load, 1)[0]: 1}), "the task 'load' is inside a key"),
+        (lambda f: f.command("x", cost={"p": 1}), "one number, in seconds"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(add: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        add(Flow("bad"))
+
+
+def test_two_makers_of_a_file_and_cycles_are_refused() -> None:
+    flow = Flow("twice")
+    flow.command("x", outputs=["a"])
+    flow.command("y", outputs=["a"])
+    with pytest.raises(InputError, match="'a' is made by both 'x' and 'y'"):
+        flow.build()
+    flow = Flow("cycle")
+    reads = flow.task(load, flow.file("a"))
+    flow.command("x", outputs=["a"], after=reads)
+    with pytest.raises(InputError, match="form a cycle: load -> x -> load"):
+        flow.build()
+
+
+def test_parts_of_results_are_named_and_not_gone_through() -> None:
+    flow = Flow("parts")
+    pair = flow.task(divmod, 7, 2)
+    flow.task(load, [pair[0], pair[1]["a"], pair[1:]])
+    _, calls = flow.build()
+    parts = [Ref(0, (0,)), Ref(0, (1, "a")), Ref(0, (slice(1, None),))]
+    assert calls[1] == Call(load, (parts,))
+    for thing in (pair, pair[0]):
+        with pytest.raises(TypeError, match="'divmod' is not known before the flow has run"):
+            list(thing)
+        with pytest.raises(TypeError):
+            _ = 3 in thing

@@ -56,7 +56,7 @@ def program() -> Iterator[Callable[..., Any]]:
     sys.modules.pop("helpers", None)
 
 
-def key(call: Call, contents: dict[int, str] | None = None) -> str:
+def key(call: Call, contents: dict[int | str, str] | None = None) -> str:
     names = [f"t{k}" for k in range(10)]
     return recipe_of_call(call, CallDigests(), contents or {}, names, {}).key
 

@@ -111,7 +111,11 @@ def _of_run(home: RunHome, task: str) -> tuple[Workload, int, Path | None]:
     contents = read(home.journal)
     replayed = replay(contents, home.data)
     header: Header = replayed.header
-    if header.functions:
+    is_command = any(
+        name == task and header.workflow.spec(number).run is not None
+        for number, name in enumerate(header.workflow.task_names)
+    )
+    if header.functions and not is_command:
         raise InputError(
             f"run {home.id} is of Python functions, which have no directories: call {task} from "
             f"Python, or see `weft logs {task}`"

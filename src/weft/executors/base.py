@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,8 @@ from weft.errors import InputError, WeftError
 
 if TYPE_CHECKING:
     from weft.contracts import Machines
-    from weft.model import Call, Platform, Workflow
+    from weft.model import Platform, Workflow
+    from weft.model.call import Calls
     from weft.store.run import RunStore
 
 DEFAULT = "local"
@@ -30,7 +31,7 @@ class Workload:
     """What a run has to do, and what was asked for."""
 
     workflow: Workflow
-    calls: Sequence[Call] | None = None  # its tasks as functions; None: as commands
+    calls: Calls | None = None  # its tasks as functions, but where None; None: all are commands
     directory: Path = Path()  # the data directory
     shared: bool = False  # other machines see that directory, too
     timeout: float | None = None  # seconds for a task that says nothing itself
@@ -40,9 +41,14 @@ class Workload:
     limit: bool = False  # tasks are held to what they ask for
 
     @property
-    def is_timed(self) -> bool:
-        """Whether some task has a time-out."""
-        own = (spec.timeout for spec in self.workflow.specs.values())
+    def functions(self) -> frozenset[int]:
+        """The tasks that are Python functions."""
+        return frozenset(t for t, call in enumerate(self.calls or ()) if call is not None)
+
+    @property
+    def times_functions(self) -> bool:
+        """Whether some function has a time-out."""
+        own = (self.workflow.spec(task).timeout for task in self.functions)
         return self.timeout is not None or any(timeout is not None for timeout in own)
 
 

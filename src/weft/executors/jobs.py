@@ -12,6 +12,7 @@ from weft.executors.command import CommandJob, CommandOutcome, unlisted
 from weft.executors.kept import ENDING
 from weft.executors.paths import log_name
 from weft.executors.results import settle_result
+from weft.model.call import Call
 from weft.model.causes import CAUSE, SYSTEM, USED
 from weft.model.events import (
     OWN_FAULT,
@@ -23,7 +24,7 @@ from weft.model.events import (
     TaskFinished,
 )
 from weft.store.content import digest_of
-from weft.store.making import Making, content_of_pickle
+from weft.store.making import Making, changed_inputs, changed_meanwhile, content_of_pickle
 from weft.store.programs import VALUE
 from weft.store.store import KeptResult, Result
 
@@ -50,6 +51,16 @@ class Jobs:
     def name(self, task: int) -> str:
         """The name of a task."""
         return self.workflow.task_names[task]
+
+    def name_of_result(self, number: int) -> str:
+        """The name of the task of a result that a call takes; another run may have made it."""
+        if number < self.workflow.n_tasks or self.store is None:
+            return self.name(number)
+        return self.store.name(number)
+
+    def call(self, task: int) -> Call | None:
+        """The function of a task, and its arguments; None if it is a command."""
+        return None if self.calls is None else self.calls[task]
 
     def read(self, task: int) -> list[int]:
         """The items that a task reads."""
@@ -197,6 +208,9 @@ class Jobs:
         if self.store is None or making is None:
             return "", ""
         making, why = making.unless(other)
+        if making.recipe is not None and (changed := changed_inputs(making, self.data)):
+            note = changed_meanwhile(changed[0])
+            making, why, other = Making(None, note=note), note, f"{task} {changed[0]}"
         if isinstance(source, str):
             file = settle_result(source)
         else:

@@ -72,6 +72,12 @@ TASK_FIELDS = (
     *AROUND_FIELDS,
     *REQUEST_FIELDS,
 )
+# what a command of a flow may say, beside its files
+COMMAND_FIELDS = tuple(
+    field
+    for field in TASK_FIELDS
+    if field not in ("foreach", "if", "run", "inputs", "outputs", "expand")
+)
 _SPEC_FIELDS = frozenset(TASK_FIELDS) - {
     "foreach", "if", "cost", "inputs", "outputs", *OUTPUT_MARKS
 }  # fmt: skip

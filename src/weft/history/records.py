@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from os import PathLike
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.arrays import FloatArray, IntArray, sealed
-from weft.model import Call, Workflow
-from weft.model.call import bare, qualified_name
+from weft.model import Workflow
+from weft.model.call import Calls, bare, qualified_name
 
 _WORDS = re.compile(r"([^\w./-]+)")  # what stands between words of a command, kept by split
 _FILE = "\0"  # in the place of a file's name: no command has it
@@ -73,19 +73,20 @@ def categories_of(workflow: Workflow) -> tuple[str, ...]:
     )
 
 
-def commands_of(workflow: Workflow, calls: Sequence[Call] | None = None) -> tuple[str, ...]:
+def commands_of(workflow: Workflow, calls: Calls | None = None) -> tuple[str, ...]:
     """The mark of every task's command, by which it is known in other directories; empty if none.
 
     A function is known by its module, name and code: many projects have a `load` in a `main.py`. In
     a command the names of the task's own files do not count: it is the same command for others.
     """
-    if calls is not None:
-        return tuple(_digest(qualified_name(f) + _code(f)) for f in (c.function for c in calls))
-    texts = [workflow.spec(task).run for task in range(workflow.n_tasks)]
-    return tuple(
-        "" if text is None else _digest(_template(text, _files(workflow, task)))
-        for task, text in enumerate(texts)
-    )
+    found = []
+    for task in range(workflow.n_tasks):
+        call, text = None if calls is None else calls[task], workflow.spec(task).run
+        if call is not None:
+            found.append(_digest(qualified_name(call.function) + _code(call.function)))
+        else:
+            found.append("" if text is None else _digest(_template(text, _files(workflow, task))))
+    return tuple(found)
 
 
 def _code(function: object) -> str:

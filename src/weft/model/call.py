@@ -14,9 +14,17 @@ MAIN = "__main__"
 
 @dataclass(frozen=True)
 class Ref:
-    """The result of another task, where an argument is expected."""
+    """The result of another task, or a part of it, where an argument is expected."""
 
     task: int
+    path: tuple[Any, ...] = ()  # `result[path[0]][path[1]]`, and so on
+
+
+@dataclass(frozen=True)
+class FileRef:
+    """A file of the data directory, where an argument is expected: the function gets its path."""
+
+    name: str
 
 
 @dataclass(frozen=True)
@@ -54,30 +62,48 @@ def _program() -> str:
         return MAIN
 
 
+# the calls of a workflow's tasks; None where a task is a command
+Calls = Sequence[Call | None]
+
+
 def refs(value: Any) -> list[int]:
     """The tasks whose results a value holds, each once, in order."""
-    found: dict[int, None] = {}
-    _collect(value, found)
-    return list(found)
+    return list(dict.fromkeys(ref.task for ref in _found(value, Ref)))
 
 
-def _collect(value: Any, found: dict[int, None]) -> None:
-    if isinstance(value, Ref):
-        found[value.task] = None
+def parted(value: Any) -> list[int]:
+    """The tasks of whose results a value holds a part."""
+    return list(dict.fromkeys(ref.task for ref in _found(value, Ref) if ref.path))
+
+
+def files_of(value: Any) -> list[str]:
+    """The files that a value holds, each once, in order."""
+    return list(dict.fromkeys(ref.name for ref in _found(value, FileRef)))
+
+
+def _found(value: Any, kind: type[Any]) -> list[Any]:
+    found: list[Any] = []
+    _collect(value, kind, found)
+    return found
+
+
+def _collect(value: Any, kind: type[Any], found: list[Any]) -> None:
+    if isinstance(value, kind):
+        found.append(value)
     elif isinstance(value, Call):
-        _collect(value.args, found)
-        _collect(dict(value.kwargs), found)
+        _collect(value.args, kind, found)
+        _collect(dict(value.kwargs), kind, found)
     elif type(value) in (list, tuple, set, frozenset):  # as `filled` does
         for part in value:
-            _collect(part, found)
+            _collect(part, kind, found)
     elif type(value) is dict:
         for part in value.values():
-            _collect(part, found)
+            _collect(part, kind, found)
 
 
 def calls_of_part(
-    calls: Sequence[Call], numbers: Sequence[int]
-) -> tuple[tuple[Call, ...], tuple[int, ...]]:
+    calls: Calls, numbers: Sequence[int]
+) -> tuple[tuple[Call | None, ...], tuple[int, ...]]:
     """The calls of some tasks, renumbered; and the others whose results they take.
 
     The numbers of these begin where those of the tasks end.
@@ -90,16 +116,44 @@ def calls_of_part(
     return tuple(_renumbered(calls[number], new) for number in numbers), tuple(outer)
 
 
-def _renumbered(call: Call, new: Mapping[int, int]) -> Call:
-    if not refs(call):
+def _renumbered(call: Call | None, new: Mapping[int, int]) -> Call | None:
+    if call is None or not refs(call):
         return call
-    args, kwargs = replaced((call.args, dict(call.kwargs)), Ref, lambda ref: Ref(new[ref.task]))
+    values = (call.args, dict(call.kwargs))
+    args, kwargs = replaced(values, Ref, lambda ref: Ref(new[ref.task], ref.path))
     return Call(call.function, args, kwargs)
 
 
-def filled(value: Any, results: Mapping[int, Any]) -> Any:
-    """The value with results in the place of Refs."""
-    return replaced(value, Ref, lambda ref: results[ref.task])
+def filled(
+    value: Any, results: Mapping[int, Any], names: Mapping[int, str] | None = None, folder: str = ""
+) -> Any:
+    """The value with results in the place of Refs, and with paths in that of files.
+
+    `names` are those of the tasks, for whoever asks for a part that is not there.
+    """
+    paths = replaced(value, FileRef, lambda ref: Path(folder, ref.name))
+    return replaced(
+        paths,
+        Ref,
+        lambda ref: part_of(results[ref.task], ref.path, (names or {}).get(ref.task, "")),
+    )
+
+
+class NoPartError(LookupError):
+    """A result does not have the part that is asked for."""
+
+
+def part_of(result: Any, path: Sequence[Any], task: str) -> Any:
+    """A part of a task's result."""
+    part, done = result, ""
+    for key in path:
+        done += f"[{key!r}]"
+        try:
+            part = part[key]
+        except Exception as error:  # whatever the object raises
+            why = f"{type(error).__name__}: {error}"
+            raise NoPartError(f"the result of {task!r} has no {done}: {why}") from None
+    return part
 
 
 def replaced(value: Any, kind: type[Any], put: Callable[[Any], Any]) -> Any:

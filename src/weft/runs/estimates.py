@@ -32,7 +32,8 @@ from weft.history.records import (
     categories_of,
     commands_of,
 )
-from weft.model import Call, Estimates, Expectation, Platform, Workflow
+from weft.model import Estimates, Expectation, Platform, Workflow
+from weft.model.call import Calls
 from weft.model.causes import CAUSE, USED
 from weft.model.events import Event, LinkChanged, SpeedChanged
 from weft.model.resources import declared_needs
@@ -119,7 +120,7 @@ class Estimating:
         workflow: Workflow,
         options: Options,
         run: str,
-        calls: Sequence[Call] | None,
+        calls: Calls | None,
         warn: Callable[[str], None],
     ) -> Estimating:
         """Look into the history; a run goes on without one."""
@@ -135,8 +136,7 @@ class Estimating:
             except WeftError as error:
                 warn(f"the history cannot be read: {error}")
         estimating = Estimating(workflow, run, origin, commands, history, Learner(repository, warn))
-        if calls is None:
-            estimating.look_at_files(options.directory)
+        estimating.look_at_files(options.directory)
         return estimating
 
     @staticmethod

@@ -6,7 +6,7 @@ import importlib
 import math
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,8 @@ from weft.engine.state import TaskState
 from weft.errors import InputError, WeftError
 from weft.executors.base import Workload, find_scheme
 from weft.files import in_file
-from weft.model import Call, Platform, Workflow
+from weft.model import Platform, Workflow
+from weft.model.call import Calls
 from weft.model.events import (
     Command,
     Event,
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
 
 def workload(
     workflow: Workflow,
-    calls: Sequence[Call] | None,
+    calls: Calls | None,
     options: Options,
     store: RunStore | None = None,
 ) -> Workload:
@@ -106,7 +107,7 @@ def workload(
 
 def open_machines(
     workflow: Workflow,
-    calls: Sequence[Call] | None,
+    calls: Calls | None,
     options: Options,
     home: RunHome,
     clock: Callable[[], float],
@@ -118,17 +119,18 @@ def open_machines(
     return find_scheme(options.on).open(options.on, work, home.path, clock, known)
 
 
-def check_work(workflow: Workflow, calls: Sequence[Call] | None, options: Options) -> None:
+def check_work(workflow: Workflow, calls: Calls | None, options: Options) -> None:
     """Every task must have something to run, and its files must stay where they belong."""
-    if calls is None:
+    if calls is not None and len(calls) != workflow.n_tasks:
+        raise WeftError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
+    work = workload(workflow, calls, options)
+    if workflow.item_names is not None or len(work.functions) < workflow.n_tasks:
         from weft.executors.paths import check_paths
 
-        check_paths(workflow, options.absolute)
+        check_paths(workflow, options.absolute, work.functions)
         check_listed(workflow)
         _check_inputs(workflow, options.directory)
-    elif len(calls) != workflow.n_tasks:
-        raise WeftError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
-    find_scheme(options.on).check_work(workload(workflow, calls, options))
+    find_scheme(options.on).check_work(work)
 
 
 def _check_inputs(workflow: Workflow, directory: Path) -> None:
@@ -147,15 +149,15 @@ def _check_inputs(workflow: Workflow, directory: Path) -> None:
         )
 
 
-def outputs(workflow: Workflow, calls: Sequence[Call] | None) -> list[str]:
+def outputs(workflow: Workflow) -> list[str]:
     """The files that a run makes; functions declare none."""
-    if calls is not None or workflow.item_names is None:
+    if workflow.item_names is None:
         return []
     made = zip(workflow.item_names, workflow.item_producer.tolist(), strict=True)
     return [name for name, task in made if name is not None and task >= 0]
 
 
-def warn_of_limits(session: Session, calls: Sequence[Call] | None) -> None:
+def warn_of_limits(session: Session, calls: Calls | None) -> None:
     """Say what these machines cannot do, before people count on it."""
     options = session.header.options
     work = workload(session.header.workflow, calls, options)
@@ -163,7 +165,7 @@ def warn_of_limits(session: Session, calls: Sequence[Call] | None) -> None:
         session.warn(limit)
 
 
-def tell_ways(session: Session, calls: Sequence[Call] | None, options: Options) -> None:
+def tell_ways(session: Session, calls: Calls | None, options: Options) -> None:
     """Say how these machines do what was asked for."""
     work = workload(session.header.workflow, calls, options)
     for way in find_scheme(options.on).ways(work):
@@ -275,7 +277,7 @@ def meanwhile_imported(options: Options) -> Iterator[None]:
 def open_run(
     workflow: Workflow,
     options: Options,
-    calls: Sequence[Call] | None = None,
+    calls: Calls | None = None,
     source: str | None = None,
     listener: Listener | None = None,
     rest: Rest | None = None,
@@ -295,7 +297,7 @@ def open_run(
             stack.callback(_remove_unused, home)
             clock = Clock()
             stack.enter_context(RunLock(home))
-            claim(home, outputs(workflow, calls))
+            claim(home, outputs(workflow))
             if (store := rest.open_store(home)) is not None:
                 stack.callback(store.close)
             machines = open_machines(workflow, calls, options, home, clock, store)
@@ -364,7 +366,7 @@ def open_run(
 def find_rest(
     workflow: Workflow,
     options: Options,
-    calls: Sequence[Call] | None = None,
+    calls: Calls | None = None,
     ask_store: bool = True,
 ) -> Rest:
     """What a run has to do, if all that it needs is there; nothing is begun."""
@@ -401,7 +403,7 @@ def _priced(machines: Machines, options: Options, listener: Listener) -> Platfor
 def reopen_run(
     home: RunHome,
     workflow: Workflow | None = None,
-    calls: Sequence[Call] | None = None,
+    calls: Calls | None = None,
     on: Any = None,
     listener: Listener | None = None,
     budget: float | None = None,
@@ -428,7 +430,7 @@ def reopen_run(
                 f"run {header.id} is of Python functions, which are in no journal: resume it "
                 f"from Python, with weft.run(flow, resume={header.id!r})"
             )
-        claim(home, outputs(header.workflow, calls))
+        claim(home, outputs(header.workflow))
         give_deadline(driver, header.id, deadline)
         on = with_added(header.options.on, driver.coordinator) if on is None else on
         options = replace(header.options, on=on)
@@ -447,7 +449,7 @@ def reopen_run(
         coordinator = driver.coordinator
         clock, known = Clock(replayed.until), last_moment(contents.entries)
         outdated = set[int]()
-        if calls is None and rest.survey is not None:
+        if rest.survey is not None and header.workflow.item_names is not None:
             rest.check_needed(options.directory)
             outdated = rest.outdated()
         if (store := rest.open_store(home)) is not None:
@@ -476,7 +478,7 @@ def reopen_run(
 
 
 def _check_calls(
-    replayed: Replayed, contents: Contents, calls: Sequence[Call], listener: Listener
+    replayed: Replayed, contents: Contents, calls: Calls, listener: Listener
 ) -> dict[str, str | None]:
     """Refuse functions and arguments that are not what they were; what may have changed, if any."""
     header, state = replayed.header, replayed.driver.coordinator.state
@@ -493,7 +495,7 @@ def _check_calls(
     used = dict.fromkeys(state.tasks(TaskState.DONE, TaskState.RUNNING).tolist())
     names = header.workflow.task_names
     changed = check_calls(names, known, calls, lambda task: task in used, header.id)
-    unknown = [names[t] for t in used if known.get(t) is None]
+    unknown = [names[t] for t in used if known.get(t) is None and calls[t] is not None]
     if unknown:
         listed = first_few(unknown)
         listener.said(f"whether these tasks have changed cannot be checked: {listed}")

@@ -14,6 +14,7 @@ from weft.executors.results import NoResultError, load_error
 from weft.files import clean
 from weft.lazy import drawn_by
 from weft.model import Money, Platform, Processor, Run
+from weft.model.call import part_of
 from weft.model.record import AttemptLog, TransferLog
 from weft.quantities import duration, many
 from weft.runs.rest import Rest
@@ -64,6 +65,11 @@ class Outcome:
     _repr_html_ = drawn_by("weft.charts.html", "of_outcome")
 
     @property
+    def data(self) -> Path:
+        """The directory of its files."""
+        return self.home.parents[2] if self.id else self.home.parents[1]
+
+    @property
     def ok(self) -> bool:
         """Whether every task is done."""
         return self.status == FINISHED
@@ -81,15 +87,21 @@ class Outcome:
     def result(self, task: Any) -> Any:
         """What the function of this task gave back; of a task that failed, its error is raised.
 
-        If the task was up to date, another run has made it.
+        Of a command, the paths of its outputs. If the task was up to date, another run has made it.
         """
-        if self.rest is None or self.rest.calls is None:
-            raise LookupError("a run of commands has no results but its files")
+        if hasattr(task, "path"):  # a part of a result
+            return part_of(self.result(task.task), task.path, task.task.name)
+        if self.rest is None or not hasattr(task, "flow"):
+            raise LookupError(f"results are of the tasks of a flow, not of {task!r}")
+        if not hasattr(task, "index"):  # a file
+            return self._paths(task.name, [task.name])[0]
         index, name = task.flow.index(task), task.name
         for failure in self.failures:
             if failure.task == name:
                 number = self.run.workflow.task_names.index(name)
                 raise _error_of(self.home, number, failure)
+        if hasattr(task, "outputs"):
+            return self._paths(name, [file.name for file in task.outputs])
         try:
             return self.rest.load(self.home, index, name)
         except NoResultError:
@@ -99,6 +111,20 @@ class Outcome:
             f"the result of task {name!r} was not kept, as other tasks read it: "
             "weft.run(..., keep_results=True) keeps it"
         )
+
+    def _paths(self, name: str, files: list[str]) -> tuple[Path, ...]:
+        """The outputs of a command, which must be there."""
+        if name in self.not_done:
+            raise NoResultError(f"task {name!r} has no outputs: it has not finished")
+        assert self.rest is not None
+        paths = tuple(self.data / file for file in files)
+        for path in paths:
+            if not path.exists():
+                raise NoResultError(
+                    f"{path} is not there any more, and nothing that was asked for needs it: "
+                    f"weft.run(..., targets=[{name!r}]) makes it again"
+                )
+        return paths
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft run --json` prints."""

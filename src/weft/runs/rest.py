@@ -15,8 +15,8 @@ import numpy as np
 from weft.durable import reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.executors.results import KeptResults, NoResultError, load_result
-from weft.model import Call, Estimates, Workflow
-from weft.model.call import calls_of_part
+from weft.model import Estimates, Workflow
+from weft.model.call import Call, Calls, calls_of_part
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
 from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
@@ -33,6 +33,7 @@ from weft.store.store import KeptResult, Store, StoreError
 from weft.store.survey import EVERY_RUN, NEVER_RUN, Asked, State, Survey
 
 _LISTED = 5
+_OUTDATED = (State.STALE, State.UNSURE)
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,13 @@ class Rest:
     left_out: tuple[str, ...] = ()  # what is asked for does not need them
     survey: Survey | None = None  # None: the store is not asked
     former: FormerTaken = NOTHING_FORMER  # what runs of before there was a store have made
-    calls: tuple[Call, ...] | None = None  # of these tasks, if they are functions
+    calls: tuple[Call | None, ...] | None = None  # of these tasks, if there are functions
     # results of other tasks that these take, by their names, in the order of their numbers
     taken: Mapping[str, KeptResult] = field(default_factory=dict)
     kept: KeptResults | None = None  # results of functions, of all runs of the directory
 
     @staticmethod
-    def whole(workflow: Workflow, calls: Sequence[Call] | None = None) -> Rest:
+    def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
         """All of it."""
         of_tasks = None if calls is None else tuple(calls)
         return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), calls=of_tasks)
@@ -72,12 +73,12 @@ class Rest:
         workflow: Workflow,
         options: Options,
         otherwise: str = "",
-        calls: Sequence[Call] | None = None,
+        calls: Calls | None = None,
     ) -> Rest:
         """What the directory and its store leave to do; nothing is begun."""
         kept = None if calls is None else _kept_results(options.directory)
         survey, former = _survey(workflow, options, calls=calls, kept=kept)
-        _check_edited(survey, options.directory, otherwise)
+        _check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
         _check_protected(survey)
         names = workflow.task_names
         runs = [state in (State.STALE, State.UNSURE) for state in survey.states]
@@ -115,9 +116,12 @@ class Rest:
         survey = self.survey
         if survey is None:
             return set()
-        stale = survey.tasks(State.STALE, State.UNSURE)
+        stale = survey.tasks(*_OUTDATED)
         known = {task for task in stale if any(map(survey.store.knows, survey.outputs(task)))}
-        return {task for task in known if not survey.missing(task)}  # which nobody could make
+        known |= {task for task in survey.fed_by_files() if survey.states[task] in _OUTDATED}
+        own = {number: task for task, number in enumerate(self.numbers)}
+        # nobody could make what has lost its inputs
+        return {own[task] for task in known if task in own and not survey.missing(task)}
 
     def check_needed(self, directory: Path) -> None:
         """Refuse to resume a run if what it has to do needs files that nobody makes any more."""
@@ -130,7 +134,8 @@ class Rest:
         needed, missing = dict.fromkeys(todo), dict[str, None]()
         while todo:
             task = todo.pop()
-            missing |= dict.fromkeys(survey.missing(task))
+            outside = (file for file in graph.read[task] if file not in graph.maker)
+            missing |= dict.fromkeys(file for file in outside if not (data / file).exists())
             more = [graph.maker[f] for f in graph.read[task] if f in gone]
             todo += [other for other in more if other not in needed]
             needed |= dict.fromkeys(more)
@@ -151,7 +156,7 @@ class Rest:
     def resumed_calls(
         workflow: Workflow,
         options: Options,
-        calls: Sequence[Call],
+        calls: Calls,
         done: Collection[str],
         header: Header,
     ) -> Rest:
@@ -159,6 +164,7 @@ class Rest:
         kept = _kept_results(options.directory)
         options = replace(options, force=_still_forced(workflow, options, done))
         survey, former = _survey(workflow, options, done, header, calls, kept)
+        _check_edited(survey, options.directory, "if it is deleted, the run makes it again")
         names = workflow.task_names
         own = {*header.workflow.task_names}
         numbers = tuple(t for t, name in enumerate(names) if name in own)
@@ -288,7 +294,7 @@ def _of_reason(why: str, tasks: list[str]) -> str:
     return f"  {listed}{count}: {why}"
 
 
-def uses_store(calls: Sequence[Call] | None, options: Options) -> bool:
+def uses_store(calls: Calls | None, options: Options) -> bool:
     """Whether results are known by their keys: not by times of files that were made elsewhere."""
     return calls is not None or not _is_carried(options) or options.trust == CONTENT
 
@@ -305,7 +311,7 @@ def _survey(
     options: Options,
     done: Collection[str] = (),
     header: Header | None = None,
-    calls: Sequence[Call] | None = None,
+    calls: Calls | None = None,
     kept: KeptResults | None = None,
     replaces: Collection[str] | None = None,
 ) -> tuple[Survey, FormerTaken]:
@@ -395,13 +401,18 @@ def _is_live(data: Path, run: str) -> bool:
     return home.path.is_dir() and is_driven(home)
 
 
-def _check_edited(survey: Survey, directory: Path, otherwise: str = "") -> None:
+def _check_edited(
+    survey: Survey, directory: Path, otherwise: str = "", of_flow: bool = False
+) -> None:
     """Refuse to write over what somebody has changed by hand."""
     if not survey.edited:
         return
     listed = ", ".join(f"{file} (of {task})" for file, task in survey.edited[:_LISTED])
     more = f" and {len(survey.edited) - _LISTED} more" if survey.edited[_LISTED:] else ""
     first, where = survey.edited[0], "" if directory == Path() else f" --dir {directory}"
+    if of_flow:
+        again = f"weft.run(..., force=[{first.task!r}]) makes it again"
+        raise InputError(f"somebody has changed what weft has made: {listed}{more}: {again}")
     raise InputError(
         f"somebody has changed what weft has made: {listed}{more}: "
         f"`weft adopt {first.file}{where}` keeps it as it is, `--force {first.task}` makes it again"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.errors import InputError
-from weft.model import Call, Ref
+from weft.model.call import Call, Calls, FileRef, Ref
 from weft.quantities import first_few
 
 PYTHON = f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}"  # code is its own
@@ -29,16 +29,16 @@ _SHORT = 40  # bytes that stand for themselves
 _LARGE = 1 << 20  # bytes of an array that are not copied
 
 
-def digests_of(calls: Sequence[Call]) -> list[str | None]:
-    """A digest of each call; None where it cannot be taken apart."""
+def digests_of(calls: Calls) -> list[str | None]:
+    """A digest of each call; None where it cannot be taken apart, or is a command."""
     digesting = Digesting()
-    return [digesting.of_call(call) for call in calls]
+    return [None if call is None else digesting.of_call(call) for call in calls]
 
 
 def check_calls(
     names: Sequence[str],
     known: Mapping[int, str | None],
-    calls: Sequence[Call],
+    calls: Calls,
     is_used: Callable[[int], bool],
     run: str,
 ) -> dict[int, str | None]:
@@ -98,12 +98,19 @@ class Digesting:
             text = f"{kind.__name__} {value!r}".encode("utf-8", "surrogatepass")
             return text if len(text) <= _SHORT else self.hash("plain", text)
         if kind is Ref:
-            return self.result(value.task)
+            whole = self.result(value.task)
+            return self.hash("part", whole, self.of(value.path)) if value.path else whole
+        if kind is FileRef:
+            return self.file(value.name)
         return self.of_object(value)
 
     def result(self, task: int) -> bytes:
         """What stands for the result of another task."""
         return b"ref %d" % task
+
+    def file(self, name: str) -> bytes:
+        """What stands for a file of the data directory."""
+        return self.hash("file", name.encode("utf-8", "surrogateescape"))
 
     def of_object(self, value: Any) -> bytes:
         """The digest of what is not plain."""

@@ -32,6 +32,7 @@ class Recipe:
     outputs: tuple[str, ...] = ()  # names of files, sorted
     after: Mapping[str, str] = field(default_factory=dict)  # keys of tasks that only come before
     arguments: str | None = None  # of a function, but for results of other tasks
+    files: frozenset[str] = frozenset()  # of a function, which of the inputs are no results
     around: Mapping[str, str] = field(default_factory=dict)  # digests of what it has around it
 
     @property
@@ -76,19 +77,21 @@ def _before(after: Mapping[str, str]) -> list[str]:
 def recipe_of_call(
     call: Call,
     digests: CallDigests,
-    contents: Mapping[int, str],
+    contents: Mapping[int | str, str],
     names: Sequence[str],
     after: Mapping[str, str],
 ) -> Recipe:
-    """The recipe of a call, given the contents and names of the tasks whose results it takes.
+    """The recipe of a call, given the contents of the results (by task) and files that it takes.
 
     A ValueError says what of it cannot be compared with another program's.
     """
     function, arguments = digests.parts(call)
     whole = digests.of(call, contents)
     key = digest_of_parts(VERSION, "call", PYTHON, whole, *_before(after))
-    results = {names[task]: content for task, content in contents.items()}
-    return Recipe(key, function, results, after=after, arguments=arguments)
+    called = {thing: thing if isinstance(thing, str) else names[thing] for thing in contents}
+    results = {called[thing]: content for thing, content in contents.items()}
+    files = frozenset(thing for thing in contents if isinstance(thing, str))
+    return Recipe(key, function, results, after=after, arguments=arguments, files=files)
 
 
 def differences(old: Mapping[str, Any], made: Collection[str], new: Recipe) -> list[str]:
@@ -119,11 +122,13 @@ def differences_of_call(old: Mapping[str, Any], how: str, arguments: str) -> lis
 
 
 def _changed(old: Mapping[str, str], new: Recipe) -> Iterator[str]:
-    result = "the result of " if new.arguments is not None else "its input "
     both = sorted(old.keys() & new.inputs.keys())
     changed = [name for name in both if old[name] != new.inputs[name]]
-    if changed:
-        yield f"{result}{_listed(changed)} has changed"
+    files = [name for name in changed if new.arguments is None or name in new.files]
+    if results := [name for name in changed if name not in files]:
+        yield f"the result of {_listed(results)} has changed"
+    if files:
+        yield f"its input {_listed(files)} has changed"
     if added := sorted(new.inputs.keys() - old.keys()):
         yield f"it has a new input {_listed(added)}"
     if gone := sorted(old.keys() - new.inputs.keys()):

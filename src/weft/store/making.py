@@ -63,12 +63,17 @@ def made(
     contents = {name: entry for name, entry in found.items() if entry is not None}
     missing = [name for name, entry in found.items() if entry is None]
     recipe, note = making.recipe, making.note
-    changed = _changed(making, data) if recipe is not None and making.statuses else []
+    changed = changed_inputs(making, data) if recipe is not None and making.statuses else []
     if changed:
-        note = f"its input {changed[0]} was changed while it ran"
+        note = changed_meanwhile(changed[0])
     warning = f"{task}: {note}: it will be run again" if note else ""
     line = _line(recipe, note, task, run, contents, None, attempt, seconds, changed)
     return Made(line, contents, missing, warning)
+
+
+def changed_meanwhile(name: str) -> str:
+    """Why what an attempt has made is not known by what it read."""
+    return f"its input {name} was changed while it ran"
 
 
 def command_line(making: Making, *, task: str, run: str, contents: Mapping[str, Entry]) -> bytes:
@@ -117,7 +122,7 @@ def _line(
     return encode(result.line())
 
 
-def _changed(making: Making, data: str) -> list[str]:
+def changed_inputs(making: Making, data: str) -> list[str]:
     """The inputs that are not as they were when the recipe was written."""
     memory = Memory(data)
     return [name for name, status in making.statuses.items() if memory.status(name) != status]

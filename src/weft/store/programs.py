@@ -65,8 +65,8 @@ class CallDigests:
         function = digesting.take(lambda: digesting.of(call.function))
         return digesting.hash("function", function).hex(), self._arguments(call).hex()
 
-    def of(self, call: Call, contents: Mapping[int, str]) -> str:
-        """The digest of a call, in which the result of another task counts as its content."""
+    def of(self, call: Call, contents: Mapping[int | str, str]) -> str:
+        """The digest of a call, in which results of tasks, and files, count as their contents."""
         digesting = self._digesting
         function = digesting.take(lambda: digesting.of(call.function))
         digesting.contents = contents
@@ -125,7 +125,8 @@ class _Deep(Digesting):
 
     def __init__(self, most: int) -> None:
         super().__init__()
-        self.contents: Mapping[int, str] | None = None  # of the results that arguments refer to
+        # of the results and files that arguments refer to
+        self.contents: Mapping[int | str, str] | None = None
         self._most, self._taken = most, 0  # things that are taken apart
         self._loose = 0  # how often something was met that may mean something else elsewhere
         self._round: _Round | None = None  # while a program is looked at
@@ -158,6 +159,12 @@ class _Deep(Digesting):
         """The content of a task's result, where that is asked for."""
         self._loose += 1
         return b"ref" if self.contents is None else f"ref {self.contents[task]}".encode()
+
+    def file(self, name: str) -> bytes:
+        """A file by its name and content, where that is asked for."""
+        self._loose += 1
+        content = b"" if self.contents is None else self.contents[name].encode()
+        return self.hash("file", super().file(name), content)
 
     def of_object(self, value: Any) -> bytes:
         """The digest of what is not plain; it is remembered if it is the same everywhere."""

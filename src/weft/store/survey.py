@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from weft.errors import InputError, unknown_name
 from weft.garbage import no_collection
-from weft.model.call import Call, refs
+from weft.model.call import Call, Calls, refs
 from weft.model.workflow import Workflow
 from weft.store.content import CONTENT, Entry, Status
 from weft.store.graph import WorkflowGraph
@@ -90,7 +90,7 @@ class Survey:
         data: str | os.PathLike[str],
         store: Store,
         asked: Asked | None = None,
-        calls: Sequence[Call] | None = None,
+        calls: Calls | None = None,
     ) -> None:
         self.workflow, self.store = workflow, store
         self.asked = asked = asked or Asked()
@@ -100,9 +100,11 @@ class Survey:
         self._graph = WorkflowGraph(workflow, asked.targets)
         if asked.every_result:
             self._graph.products = {t for t, wanted in enumerate(self._graph.wanted) if wanted}
-        self._calls, self._digests = calls, CallDigests()
+        self._calls: Calls = (None,) * workflow.n_tasks if calls is None else calls
+        self._digests = CallDigests()
         self.uncertain: dict[str, str] = {}  # calls that cannot be compared, each with the reason
-        self._taken = [refs(call) for call in calls or ()]  # the tasks whose results a call takes
+        # the tasks whose results a call takes
+        self._taken = [[] if call is None else refs(call) for call in self._calls]
         self._named = NamedFiles(os.fspath(data), asked.anywhere)
         n, wanted = workflow.n_tasks, self._graph.wanted
         self.states = [State.UNSURE if wanted[t] else State.LEFT_OUT for t in range(n)]
@@ -134,14 +136,18 @@ class Survey:
         graph = self._graph
         return [n for n in graph.read[task] if n not in graph.maker and self._disk.get(n) is None]
 
+    def fed_by_files(self) -> list[int]:
+        """The functions that read files, or take what comes of them: these may have changed."""
+        fed = [call is not None and bool(self._graph.read[t]) for t, call in enumerate(self._calls)]
+        for task in self.workflow.order.tolist():
+            known = self.workflow.task_names[task] not in self.uncertain
+            fed[task] = known and (fed[task] or any(fed[other] for other in self._taken[task]))
+        return [task for task, is_fed in enumerate(fed) if is_fed]
+
     def making(self, task: int) -> Making:
         """What an attempt that is about to start is made from, as it is on disk now."""
-        if self._calls is not None:
-            recipe, note = self._recipe_of_call(task)
-            self._recipes[task] = recipe
-            if recipe is None:
-                return Making(None, note=note or NOT_KNOWN)
-            return Making(recipe, imports=self.imports(task))
+        if self._calls[task] is not None:
+            return self._making_of_call(task)
         graph, spec = self._graph, self.workflow.spec(task)
         self._named.forget()
         read = graph.read[task]
@@ -159,6 +165,18 @@ class Survey:
         if recipe is None or recipe.inputs != inputs or recipe.after != after:
             recipe = self._recipes[task] = recipe_of_command(spec, inputs, graph.made[task], after)
         return Making(recipe, statuses, self.asked.trust)
+
+    def _making_of_call(self, task: int) -> Making:
+        statuses: dict[str, Status] = {}
+        if read := self._graph.read[task]:
+            self._disk |= self.memory.contents(read, statuses)
+            made = {name: content for name in read if (content := self._disk[name]) is not None}
+            self._known |= {name: made[name] for name in made if name in self._graph.maker}
+        recipe, note = self._recipe_of_call(task)
+        self._recipes[task] = recipe
+        if recipe is None:
+            return Making(None, note=note or NOT_KNOWN)
+        return Making(recipe, statuses, self.asked.trust, imports=self.imports(task))
 
     def keys_before(self) -> dict[str, dict[str, str]]:
         """The keys of what is up to date and only comes before what is not, by task and name.
@@ -181,8 +199,10 @@ class Survey:
 
     def imports(self, task: int) -> dict[str, str]:
         """What a function counts on of its program where it runs; nothing if it has no key."""
-        assert self._calls is not None
-        return {} if self._check_comparable(task) else self._digests.imports(self._calls[task])
+        call = self._calls[task]
+        if call is None or self._check_comparable(call, task):
+            return {}
+        return self._digests.imports(call)
 
     def found(self, task: int, making: Making, run: str = "") -> Result | None:
         """What the recipe of an attempt has given before, if that is on disk; else it must run.
@@ -192,7 +212,7 @@ class Survey:
         recipe, name = making.recipe, self.workflow.task_names[task]
         if recipe is None or self._is_forced(task):
             return None
-        if self._calls is not None:
+        if self._calls[task] is not None:
             return self._kept_result(recipe)
         if recipe.outputs or self.workflow.spec(task).cache:
             return next(filter(self.is_there, self.store.results(recipe.key)), None)
@@ -247,7 +267,7 @@ class Survey:
         for name in self._graph.made[task]:
             if name not in contents and (found := self.memory.content(name)) is not None:
                 self._disk[name] = self._known[name] = found
-        if self._calls is not None:
+        if self._calls[task] is not None:
             self._known[_result_name(task)] = content
         self.states[task] = State.DONE
         decided = Decided([], [])
@@ -373,7 +393,7 @@ class Survey:
         graph = self._graph
         names: dict[str, None] = {}
         for task, wanted in enumerate(graph.wanted):
-            if wanted and self._calls is None:
+            if wanted:
                 names |= dict.fromkeys(name for name in graph.read[task] if name not in graph.maker)
                 names |= dict.fromkeys(name for name in graph.made[task] if self.store.knows(name))
         self._disk = self.memory.contents(names)
@@ -396,7 +416,7 @@ class Survey:
         spec = self.workflow.spec(task)
         if self._is_forced(task):
             return State.STALE, "asked for", None
-        known = self._calls is not None or self._graph.made[task] or spec.cache
+        known = self._calls[task] is not None or self._graph.made[task] or spec.cache
         if not known and self.workflow.task_names[task] not in self.asked.done:
             return State.STALE, EVERY_RUN, None
         if recipe is None:
@@ -409,13 +429,13 @@ class Survey:
 
     def _by_key(self, task: int, recipe: Recipe) -> list[Result]:
         """What anybody's task has given from the same."""
-        kept = self._kept_result(recipe) if self._calls is not None else None
+        kept = self._kept_result(recipe) if self._calls[task] is not None else None
         return self.store.results(recipe.key) if kept is None else [kept]
 
     def _done_by_run(self, task: int, recipe: Recipe) -> list[Result]:
         """What a task of this run has given, by what it declares: a script is used as it is now."""
         name = self.workflow.task_names[task]
-        if name not in self.asked.done or self._calls is not None:
+        if name not in self.asked.done or self._calls[task] is not None:
             return []
         declared = {file: recipe.inputs[file] for file in self._graph.read[task]}
 
@@ -437,8 +457,8 @@ class Survey:
         unknown = self._unknown(task)
         if not unknown:
             return State.STALE, note, None
-        if self._calls is not None:
-            return self._without_results(task, unknown[0])
+        if (call := self._calls[task]) is not None:
+            return self._without_results(task, call, unknown[0])
         partial = self._partial(task, {*unknown})
         last = self.made_by(task)
         agreeing = [r for r in last if r.key and not differences(r.recipe, r.outputs, partial(r))]
@@ -448,19 +468,21 @@ class Survey:
             return State.STALE, self._reason(task, None), None
         return State.STALE, "; ".join(_told(last[0], partial(last[0]))), None
 
-    def _without_results(self, task: int, unknown: str) -> tuple[State, str, Result | None]:
+    def _without_results(
+        self, task: int, call: Call, unknown: str
+    ) -> tuple[State, str, Result | None]:
         """The same of a function: whether it and its arguments are what they were is known."""
-        assert self._calls is not None
         name, last = self.workflow.task_names[task], self.made_by(task)
         if name in self.uncertain:
             return State.STALE, self.uncertain[name], None
         if not last:
             return State.STALE, NEVER_RUN, None
-        how, arguments = self._digests.parts(self._calls[task])
+        how, arguments = self._digests.parts(call)
         told = differences_of_call(last[0].recipe, how, arguments) if last[0].key else []
         same = [r for r in last if not differences_of_call(r.recipe, how, arguments)]
         names = [self.workflow.task_names[other] for other in self._taken[task]]
-        waits = f"it {'takes the result of' if unknown in names else 'comes after'} {unknown}"
+        reads = "reads" if unknown in self._graph.read[task] else "comes after"
+        waits = f"it {'takes the result of' if unknown in names else reads} {unknown}"
         if any(result.key and self._holds(task, result) for result in same):
             return State.UNSURE, f"{waits}, which is made again", None
         return State.STALE, "; ".join(told) or waits, None
@@ -483,7 +505,7 @@ class Survey:
     def _holds(self, task: int, result: Result) -> bool:
         """Whether what came out is still there, as far as it is needed."""
         if result.call is not None:
-            return self._calls is not None and (
+            return self._calls[task] is not None and (
                 task not in self._graph.products or self.asked.has_result(result.call)
             )
         for name, entry in result.outputs.items():
@@ -517,7 +539,7 @@ class Survey:
                 if self.store.is_own(name, content):
                     return f"its output {name} is of another attempt"
                 return f"its output {name} was changed by hand"
-        if self._calls is not None:
+        if self._calls[task] is not None:
             return "its result is not there any more"
         return "its outputs are not all of one attempt"
 
@@ -534,7 +556,7 @@ class Survey:
 
     def _recipe(self, task: int) -> tuple[Recipe | None, str]:
         """The recipe of a task; or else why there is none, if not for what is being made again."""
-        if self._calls is not None:
+        if self._calls[task] is not None:
             return self._recipe_of_call(task)
         inputs, after = self._inputs(task), self._after(task)
         known = {name: content for name, content in inputs.items() if content is not None}
@@ -545,23 +567,29 @@ class Survey:
         return recipe_of_command(spec, known, self._graph.made[task], after), ""
 
     def _recipe_of_call(self, task: int) -> tuple[Recipe | None, str]:
-        assert self._calls is not None
-        if note := self._check_comparable(task):
+        call = self._calls[task]
+        assert call is not None
+        if note := self._check_comparable(call, task):
             return None, note
-        taken, after = self._taken[task], self._after(task)
-        contents = {t: c for t in taken if (c := self._known.get(_result_name(t))) is not None}
-        if len(contents) < len(taken) or after is None:
+        if missing := self.missing(task):
+            return None, f"its input {missing[0]} is missing"
+        taken, read, after = self._taken[task], self._graph.read[task], self._after(task)
+        contents: dict[int | str, str] = {}
+        for name in read:
+            known = self._known if name in self._graph.maker else self._disk
+            if (content := known.get(name)) is not None:
+                contents[name] = content
+        contents |= {t: c for t in taken if (c := self._known.get(_result_name(t))) is not None}
+        if len(contents) < len(taken) + len(read) or after is None:
             return None, ""
-        names = self.workflow.task_names
-        return recipe_of_call(self._calls[task], self._digests, contents, names, after), ""
+        return recipe_of_call(call, self._digests, contents, self.workflow.task_names, after), ""
 
-    def _check_comparable(self, task: int) -> str:
+    def _check_comparable(self, call: Call, task: int) -> str:
         """Why a call cannot be compared with another program's, if so."""
-        assert self._calls is not None
         name = self.workflow.task_names[task]
         if name not in self.uncertain:
             try:
-                self._digests.parts(self._calls[task])
+                self._digests.parts(call)
             except ValueError as error:
                 why = f"its function or arguments cannot be compared: {error}"
                 self.uncertain[name] = why
@@ -592,17 +620,13 @@ class Survey:
     def _only_after(self, task: int) -> list[int]:
         """The tasks before a task that hand nothing on to it that could be known by its content."""
         others = self._graph.after[task]
-        if self._calls is None or not others:
-            return others
         return [other for other in others if other not in self._taken[task]]
 
     def _unknown(self, task: int) -> list[str]:
         """What a task waits for to be known: files, or tasks."""
         graph, names = self._graph, self.workflow.task_names
-        if self._calls is not None:
-            waits = [names[t] for t in self._taken[task] if _result_name(t) not in self._known]
-        else:
-            waits = [n for n in graph.read[task] if n in graph.maker and n not in self._known]
+        waits = [n for n in graph.read[task] if n in graph.maker and n not in self._known]
+        waits += [names[t] for t in self._taken[task] if _result_name(t) not in self._known]
         return waits + [names[t] for t in self._only_after(task) if self._recipes[t] is None]
 
     # ---- what follows from it
@@ -642,10 +666,8 @@ class Survey:
     def _missing_inputs(self, task: int) -> list[tuple[int, str]]:
         """The tasks whose outputs a task would read, but that are not there."""
         graph = self._graph
-        if self._calls is None:
-            files = (n for n in graph.read[task] if n in graph.maker and self._disk.get(n) is None)
-            return [(graph.maker[name], f"output {name}") for name in files]
-        found = []
+        files = (n for n in graph.read[task] if n in graph.maker and self._disk.get(n) is None)
+        found = [(graph.maker[name], f"output {name}") for name in files]
         for other in self._taken[task]:
             result = self.results[other]
             if result is not None and result.call and not self.asked.has_result(result.call):
@@ -654,8 +676,8 @@ class Survey:
 
     def _is_fed(self, reader: int, task: int) -> bool:
         """Whether a task reads what another makes, rather than only coming after it."""
-        if self._calls is not None:
-            return task in self._taken[reader]
+        if task in self._taken[reader]:
+            return True
         return not set(self._graph.read[reader]).isdisjoint(self._graph.made[task])
 
 

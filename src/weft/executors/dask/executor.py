@@ -143,7 +143,7 @@ class DaskExecutor(Listening[Submission | None]):
         Not where tasks hold more than a thread: Dask would begin them on a thread that stands idle
         because its core, or the memory, is another's.
         """
-        if self._jobs.calls is None or self._counts:
+        if self._counts:
             return
         if not self._cluster.is_here(command.processor):
             return
@@ -152,7 +152,8 @@ class DaskExecutor(Listening[Submission | None]):
         possible = [
             t
             for t in command.tasks
-            if not (self._items.missing(t) or (store is not None and store.may_be_there(t)))
+            if self._jobs.may_begin_ahead(t)
+            and not (self._items.missing(t) or (store is not None and store.may_be_there(t)))
         ]
         self._given.prepare(command.processor, address, possible)
 
@@ -171,7 +172,7 @@ class DaskExecutor(Listening[Submission | None]):
         self._items.drop(transfer)
 
     def _drop(self, given: Submission, grace: float = GRACE) -> None:
-        if self._jobs.calls is None and given.future is not None:
+        if self._jobs.call(given.task) is None and given.future is not None:
             self._cluster.stop_commands(given.address, [given.key], grace)
         self._given.drop(given)
 
@@ -272,10 +273,10 @@ class DaskExecutor(Listening[Submission | None]):
             self._finish(given)
         elif self._jobs.is_product(given.task) or self._jobs.files_for_home(given.task):
             self._bring_home(given)
-        elif self._items.keep_results and self._jobs.calls is not None:
+        elif self._items.keep_results and self._jobs.call(given.task) is not None:
             self._bring_home(given, packed)
         else:
-            if self._jobs.calls is not None:
+            if self._jobs.call(given.task) is not None:
                 self._jobs.note_result(given.task, given.attempt, end, None)
             elif self._jobs.carried:
                 self._jobs.keep(given.task, {}, given.attempt, end)
@@ -313,7 +314,7 @@ class DaskExecutor(Listening[Submission | None]):
         result = HeldResult(given.key, given.future, end.size or 0)
         self._items.finish(given.task, int(self.platform.host[given.processor]), result)
         sizes = self._jobs.sizes(given.task, end)
-        if self._jobs.calls is None:
+        if self._jobs.call(given.task) is None:
             self._jobs.note_made(given.task, end.contents or {})
         self._given.contents[given.key] = self._jobs.contents_of(given.task, end)
         warning = end.warning or self._jobs.warnings.pop(given.task, "")
@@ -418,7 +419,7 @@ class DaskExecutor(Listening[Submission | None]):
         if not (self._resumed or running or held):
             return []
         ended = dict[int, float]()
-        if self._jobs.calls is None:  # commands whose coordinator is dead must not publish later
+        if self._jobs.has_commands:  # those whose coordinator is dead must not publish later
             killed = self._cluster.client.run(kill_left_behind, self._jobs.home)
             ended = dict.fromkeys(chain.from_iterable(killed.values()), time.time())
         return self.stamped(self._changes(running, held, ended))

@@ -30,7 +30,7 @@ from weft.executors.results import (
 )
 from weft.executors.workspace import protect, read_marker
 from weft.files import write_bytes
-from weft.model.call import refs
+from weft.model.call import files_of, parted, refs
 from weft.model.events import Event, StartTask, TaskFinished
 from weft.model.workflow import EXTERNAL
 from weft.store.content import Entry, Status, status_of
@@ -50,12 +50,13 @@ class DaskJobs(Jobs):
         self.contents: dict[int, str] = {}  # of results, as the store knows them
         self.warnings: dict[int, str] = {}  # about them
         self.at_home = {t for call in self.calls or () for t in refs(call) if t >= n}
+        self.has_commands = len(work.functions) < n
         self._functions: dict[int, tuple[Callable[..., Any], bytes]] = {}
 
     @cached_property
     def inputs(self) -> list[list[int]]:
         """The tasks whose results each task reads, in the order in which they are passed to it."""
-        if self.calls is not None:
+        if self.calls is not None:  # their files are in a directory that all see
             n = self.workflow.n_tasks
             return [[t for t in refs(call) if t < n] for call in self.calls]
         producers = self.workflow.item_producer
@@ -91,9 +92,17 @@ class DaskJobs(Jobs):
         """Whether all that tasks make is in a directory that every worker sees."""
         return self.calls is None and not self.carried
 
+    def is_in_directory(self, task: int) -> bool:
+        """Whether what a task makes is in a directory that every worker sees."""
+        return not self.carried and self.call(task) is None
+
+    def may_begin_ahead(self, task: int) -> bool:
+        """Whether nobody sees what a task does before it is asked for, nor can files change."""
+        return self.call(task) is not None and not self.files(self.read(task))
+
     def is_product(self, task: int) -> bool:
         """Whether the result of a function is for the user, not for another task."""
-        return self.calls is not None and not self.readers[task]
+        return self.call(task) is not None and not self.readers[task]
 
     def product_files(self, task: int) -> list[str]:
         """The files of a command that must be brought home."""
@@ -110,7 +119,7 @@ class DaskJobs(Jobs):
 
     def sizes(self, task: int, end: TaskMessage) -> dict[Any, int]:
         """The bytes of each item that a finished task has made."""
-        if self.calls is None:
+        if self.call(task) is None:
             return dict(end.sizes or {})
         return dict(self.result_sizes(task, end.size or 0))
 
@@ -121,12 +130,13 @@ class DaskJobs(Jobs):
 
     def columns(self, task: int, command: StartTask | None) -> tuple[Callable[..., Any], list[Any]]:
         """The function to run on the worker, and its arguments before the inputs."""
-        if self.calls is None:
+        if (call := self.call(task)) is None:
             assert command is not None  # commands are never begun ahead
             job = self._command(task, command.attempt, self.allotting.allot(command))
             return run_shell, [job, self.carried, self._held(command)]
-        call = self.calls[task]
-        content = (call.args, dict(call.kwargs), refs(call))
+        names = {t: self.name_of_result(t) for t in parted(call)}
+        folder = self.data if files_of(call) else ""
+        content = (call.args, dict(call.kwargs), refs(call), names, folder)
         imports = None if self.store is None else self.store.imports(task)
         more = [self.is_product(task), imports]
         return run_call, [self._pickled(call.function), dumps(content), *more]
@@ -153,9 +163,9 @@ class DaskJobs(Jobs):
     def make_ready(self, attempt: int, task: int) -> Event | None:
         """Find out what an attempt is made from; its end, if that is there already."""
         self._makings[attempt], end = self.begin(attempt, task)
-        if isinstance(end, TaskFinished) and not self.is_shared:
+        if isinstance(end, TaskFinished) and not self.is_in_directory(task):
             self.at_home.add(task)
-            if self.calls is not None:
+            if self.call(task) is not None:
                 self._small.large.add(task)
         return end
 
@@ -169,10 +179,11 @@ class DaskJobs(Jobs):
         `contents` are those of the results or files that it was given, as far as they are known.
         """
         making = self._makings.get(attempt)
-        if making is None or making.recipe is None or self.is_shared:
+        if making is None or making.recipe is None or self.is_in_directory(task):
             return ""
         declared = {*self.files(self.read(task))}
-        for name, content in making.recipe.inputs.items():
+        results = {n: c for n, c in making.recipe.inputs.items() if n not in making.recipe.files}
+        for name, content in results.items():
             if name in contents:
                 is_same = contents[name] == content
             elif name in self._read:
@@ -187,7 +198,7 @@ class DaskJobs(Jobs):
 
     def contents_of(self, task: int, end: TaskMessage) -> dict[str, str]:
         """What a task has made, for whoever takes it: results by task, or files."""
-        if self.calls is not None:
+        if self.call(task) is not None:
             return {self.name(task): self.contents.get(task, "")}
         return {name: str(entry[3]) for name, entry in (end.contents or {}).items()}
 
@@ -198,7 +209,7 @@ class DaskJobs(Jobs):
 
     def unlisted(self, task: int, attempt: int) -> list[str]:
         """The files here that a command names, but that are not among its inputs."""
-        return unlisted(self._command(task, attempt)) if self.calls is None else []
+        return unlisted(self._command(task, attempt)) if self.call(task) is None else []
 
     def _scratch(self, task: int, attempt: int) -> str:
         return os.path.join(self.home, "attempts", f"{task}-{attempt}")
@@ -225,7 +236,7 @@ class DaskJobs(Jobs):
 
     def done_before(self, start: StartTask) -> Event | None:
         """The end of a command that ended while nobody listened."""
-        if not self.is_shared:
+        if not self.is_in_directory(start.task):
             return None
         if (end := self.told_by_store(start)) is not None:
             return end
@@ -238,7 +249,7 @@ class DaskJobs(Jobs):
         producer = int(self.workflow.item_producer[item])
         if producer == EXTERNAL:
             return True
-        if self.calls is not None:
+        if self.call(producer) is not None:
             return self.is_product(producer) and is_kept(self.results, producer)
         comes_home = not self.carried or {*self.files([item])} <= {*self.product_files(producer)}
         return comes_home and self.has_files(item)

@@ -33,7 +33,14 @@ class Dask(Scheme):
         """Where only inputs travel to the workers, patterns would match nothing there."""
         from weft.shell import listed_files, matching, text_of
 
-        if work.calls is not None or work.shared:
+        if work.shared:
+            return
+        if work.calls is not None:
+            if work.workflow.item_names is not None or None in work.calls:
+                raise InputError(
+                    "a flow with commands or files needs a directory that Dask's workers see, too: "
+                    "say shared=True (and dir=, if that is another than this)"
+                )
             return
         for task, spec in work.workflow.specs.items():
             text = text_of(spec.run or "", spec.shell, spec.around)
@@ -52,7 +59,7 @@ class Dask(Scheme):
         if work.calls is None:
             return []
         told = list[str]()
-        if work.is_timed:
+        if work.times_functions:
             told += ["time-outs of functions are not kept on Dask: a thread cannot be stopped"]
         if work.limit:
             told += ["functions on Dask are held to nothing: they share their worker's process"]
@@ -60,7 +67,7 @@ class Dask(Scheme):
 
     def ways(self, work: Workload) -> list[str]:
         """How commands are held to what they ask for."""
-        if not work.limit or work.calls is not None:
+        if not work.limit or len(work.functions) == work.workflow.n_tasks:
             return []
         return [
             "commands are held to what they ask for by control groups where workers can make them; "

@@ -105,7 +105,7 @@ class Items:
 
     def _is_elsewhere(self, task: int) -> bool:
         """Whether the result need not be in memory: it is on disk."""
-        return self._jobs.is_shared or self._jobs.is_product(task)
+        return self._jobs.is_in_directory(task) or self._jobs.is_product(task)
 
     def gone(self) -> list[int]:
         """The tasks whose results are nowhere any more, but which the run believes to be."""
@@ -151,7 +151,7 @@ class Items:
     def send(self, command: SendItem) -> list[Event]:
         """Begin a transfer, or say at once that Dask will see to it when the item is read."""
         producer = int(self._jobs.workflow.item_producer[command.item])
-        if producer == EXTERNAL or self._jobs.is_shared:
+        if producer == EXTERNAL or self._jobs.is_in_directory(producer):
             return [ItemArrived(command.transfer, 0.0)]
         result = self._results.get(producer)
         if result is None and producer in self._jobs.at_home:
@@ -301,12 +301,14 @@ class Submissions:
         """Send what is to be sent: one message for each worker and priority."""
         if not self._to_send:
             return
-        groups: dict[tuple[str, float], list[Submission]] = {}
+        groups: dict[tuple[str, float, bool], list[Submission]] = {}
         for submission in self._to_send:
             if submission.key in self.by_key:
-                groups.setdefault((submission.address, submission.level), []).append(submission)
+                is_command = self._jobs.call(submission.task) is None
+                kind = (submission.address, submission.level, is_command)
+                groups.setdefault(kind, []).append(submission)
         self._to_send = []
-        for (address, level), group in groups.items():
+        for (address, level, _), group in groups.items():
             self._send(address, level, group)
 
     def _send(self, address: str, level: float, group: list[Submission]) -> None:
@@ -329,10 +331,10 @@ class Submissions:
         from dask.task_spec import TaskRef
 
         task = submission.task
-        if self._jobs.is_shared:
+        if self._jobs.is_in_directory(task):
             return []
-        if self._jobs.calls is not None:
-            submission.given = tuple(map(self._key_of, refs(self._jobs.calls[task])))
+        if (call := self._jobs.call(task)) is not None:
+            submission.given = tuple(map(self._key_of, refs(call)))
             return [TaskRef(key) for key in submission.given]
         results = [self._items.result(producer) for producer in self._jobs.inputs[task]]
         submission.given = tuple(result.key for result in results if result is not None)
@@ -352,8 +354,10 @@ class Submissions:
         """The result of a task is at home: nothing was to be done for it."""
         if (ahead := self.ahead.pop(task, None)) is not None:
             self._drop_ahead(ahead)
-        for number in [task] if self._jobs.calls is not None else self._jobs.made(task):
-            self._files.pop(number, None)
+        if not self._jobs.is_in_directory(task):
+            is_call = self._jobs.call(task) is not None
+            for number in [task] if is_call else self._jobs.made(task):
+                self._files.pop(number, None)
         self._items.have_read(task)
 
     def taken(self, submission: Submission) -> dict[str, str]:

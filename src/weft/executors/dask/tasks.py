@@ -331,12 +331,13 @@ def run_call(
     begin, result, meter = time.perf_counter(), None, None
     try:
         call = _loaded(function)
-        args, kwargs, tasks = pickle.loads(arguments)
-        if tasks:
+        args, kwargs, tasks, names, folder = pickle.loads(arguments)
+        if tasks or folder:
             from weft.model.call import filled
 
             given = [packing.unpack(v.frames) if type(v) is Packed else v for v in inputs]
-            args, kwargs = filled((args, kwargs), dict(zip(tasks, given, strict=True)))
+            results = dict(zip(tasks, given, strict=True))
+            args, kwargs = filled((args, kwargs), results, names, folder)
         other = _find_other(imports) if imports else ""
         meter, begin = ThreadMeter(), time.perf_counter()
         with reporter.pulse.call(key):
@@ -355,7 +356,7 @@ def run_call(
         end = TaskMessage(
             key,
             time.perf_counter() - begin,
-            reason="".join(traceback.format_exception_only(error)).strip()[-500:],
+            reason=_reason_of(error),
             tail=_last_lines(traceback.format_exc()),
             error=_pickled(error),
             cause="out-of-memory" if isinstance(error, MemoryError) else "exit",
@@ -363,6 +364,12 @@ def run_call(
         )
     reporter.records[key] = end
     return result
+
+
+def _reason_of(error: BaseException) -> str:
+    if type(error).__name__ == "NoPartError":  # it says all itself
+        return str(error)
+    return "".join(traceback.format_exception_only(error)).strip()[-500:]
 
 
 def _find_other(imports: Mapping[str, str]) -> str:

@@ -48,7 +48,7 @@ from weft.executors.workspace import (
     still_there,
     tail_of,
 )
-from weft.model.call import refs
+from weft.model.call import Call, refs
 from weft.model.causes import CAUSE, LOST, SYSTEM
 from weft.model.events import (
     MACHINE_LOST,
@@ -104,8 +104,7 @@ class LocalExecutor(Listening[LocalAttempt]):
         asked: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(clock)
-        if work.calls is None:
-            check_paths(work.workflow, work.absolute)
+        check_paths(work.workflow, work.absolute, work.functions)
         self.platform, self._usable = platform_of(processors, known, asked)
         self._machine, self._known = socket.gethostname(), known is not None
         # journals of before say nothing of it
@@ -124,7 +123,9 @@ class LocalExecutor(Listening[LocalAttempt]):
         making, end = self._jobs.begin(number, task)
         begun = time.monotonic()
         attempt = LocalAttempt(number, task, processor, Stop(), begun, command, making)
-        if (end := end or self._jobs.take_done_before(number, task)) is not None:
+        if end is None and (making is None or making.recipe is None):  # else the store would know
+            end = self._jobs.take_done_before(number, task)
+        if end is not None:
             self.post(end)
             return attempt
         if processor not in self._lanes:
@@ -208,8 +209,11 @@ class _Lane:
                     given = self._jobs.take(order)
                     if given is None:
                         continue
-                    run = self._run_command if self._jobs.calls is None else self._run_call
-                    end = run(order, given)
+                    call = self._jobs.call(order.task)
+                    if call is None:
+                        end = self._run_command(order, given)
+                    else:
+                        end = self._run_call(order, given, call)
                 except Exception as error:  # a fault of weft; a run that hangs would hide it
                     reason = f"weft failed: {type(error).__name__}: {error}"
                     end = TaskFailed(order.number, 0.0, detail={"reason": reason, CAUSE: SYSTEM})
@@ -239,13 +243,12 @@ class _Lane:
             jobs.store.note(task, outcome.contents)
         return jobs.ended(job, outcome)
 
-    def _run_call(self, order: LocalAttempt, given: Allotment) -> Event:
+    def _run_call(self, order: LocalAttempt, given: Allotment, call: Call) -> Event:
         jobs, place = self._jobs, self._workspace.path
         attempt, task, stop = order.number, order.task, order.stop
-        assert jobs.calls is not None
-        call = jobs.calls[task]
         job = FunctionJob(
             call=call,
+            names={other: jobs.name_of_result(other) for other in refs(call)},
             results={other: result_path(jobs.results, other) for other in refs(call)},
             result=place + ".pkl",
             error=error_path(jobs.results, task),
@@ -353,8 +356,8 @@ class LocalJobs(Jobs):
 
     def is_there(self, item: int) -> bool:
         """Whether the file of an item is there; what has no file always is."""
-        if self.calls is not None:
-            producer = int(self.workflow.item_producer[item])
+        producer = int(self.workflow.item_producer[item])
+        if producer >= 0 and self.call(producer) is not None:
             return os.path.exists(result_path(self.results, producer))
         return self.has_files(item)
 
@@ -397,7 +400,7 @@ class LocalJobs(Jobs):
         return self._as_done(attempt, task, *done)
 
     def _as_done(self, attempt: int, task: int, seconds: float, sizes: Mapping[str, int]) -> Event:
-        if self.calls is not None:
+        if self.call(task) is not None:
             return self.finished(attempt, seconds, self.result_sizes(task, *sizes.values()))
         return self.finished(attempt, seconds, sizes)
 

@@ -69,18 +69,29 @@ def _exactly(channel: socket.socket, size: int) -> bytes | None:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Puts results of other tasks in the places that are kept for them."""
+    """Puts results of other tasks, and paths of files, in the places that are kept for them."""
 
-    def __init__(self, call: bytes, results: Mapping[int, str]) -> None:
+    def __init__(
+        self, call: bytes, results: Mapping[int, str], names: Mapping[str, str], folder: str
+    ) -> None:
         super().__init__(io.BytesIO(call))
-        self._paths = results
+        self._paths, self._names, self._folder = results, names, folder
         self._loaded: dict[int, Any] = {}
 
-    def persistent_load(self, task: int) -> Any:
-        """The result of a task."""
+    def persistent_load(self, place: tuple[int, tuple[Any, ...]] | str) -> Any:
+        """The result of a task, or a part of it; or the path of a file."""
+        if isinstance(place, str):
+            from pathlib import Path
+
+            return Path(self._folder, place)
+        task, path = place
         if task not in self._loaded:
             self._loaded[task] = packing.unpack(packing.read(self._paths[task], mapped=True))
-        return self._loaded[task]
+        if not path:
+            return self._loaded[task]
+        from weft.model.call import part_of
+
+        return part_of(self._loaded[task], path, self._names[str(task)])
 
 
 def serve(channel: socket.socket) -> None:
@@ -97,7 +108,7 @@ def serve(channel: socket.socket) -> None:
             return
         with _print_to(request["log"]):
             meter = measure()
-            reply = _answer(request, call)
+            reply = _answer(request, call, hello["dir"])
             reply["used"] = {} if meter is None else meter.read()
         os.chdir(hello["dir"])
         send(channel, reply)
@@ -112,7 +123,7 @@ def _meter() -> Callable[[], Any]:
     return UsageMeter
 
 
-def _answer(request: Mapping[str, Any], call: bytes) -> dict[str, Any]:
+def _answer(request: Mapping[str, Any], call: bytes, folder: str) -> dict[str, Any]:
     for name, value in request["environment"].items():
         if value is None:
             os.environ.pop(name, None)
@@ -124,7 +135,8 @@ def _answer(request: Mapping[str, Any], call: bytes) -> dict[str, Any]:
         imports = request["imports"]
         with _held_to(request["data_limit"]):
             results = {int(task): path for task, path in request["results"].items()}
-            function, args, kwargs = _Unpickler(call, results).load()
+            unpickler = _Unpickler(call, results, request["names"], folder)
+            function, args, kwargs = unpickler.load()
             other = _other(imports) if imports else ""
             doing, begin = "", time.perf_counter()
             result = function(*args, **kwargs)
@@ -179,6 +191,8 @@ def _tell_error(error: BaseException, doing: str) -> dict[str, str]:
     inner = error.__traceback__.tb_next if error.__traceback__ else None  # below this file
     lines = "".join(traceback.format_exception(type(error), error, inner)).splitlines()
     last = traceback.format_exception_only(type(error), error)[-1].strip()[:_LONGEST_LINE]
+    if type(error).__name__ == "NoPartError":  # it says all itself
+        doing, last = "", str(error)
     print("\n".join(lines), file=sys.stderr)
     return {
         "error": f"{doing}: {last}" if doing else last,

@@ -20,7 +20,7 @@ from weft.executors.local.function_worker import receive, send
 from weft.executors.processes import GRACE, Stop, end_group, exit_descriptor, wait_readable
 from weft.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from weft.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
-from weft.model.call import Call, Ref, refs
+from weft.model.call import Call, FileRef, Ref, files_of, refs
 from weft.model.causes import EXIT, LOST, OUT_OF_MEMORY, SYSTEM, TIME_OUT, USED
 from weft.quantities import duration
 
@@ -31,6 +31,7 @@ class FunctionJob:
 
     call: Call
     results: Mapping[int, str]  # the files of the results that it refers to, by task
+    names: Mapping[int, str]  # of these tasks
     result: str  # the file that its own is written to
     log: str  # what it prints is kept as this path + ".out" and ".err"
     live_log: str  # where it is written; if nothing is, left there and not kept
@@ -172,6 +173,7 @@ class FunctionWorker:
             "result": job.result,
             "error": job.error,
             "results": {str(task): path for task, path in job.results.items()},
+            "names": {str(task): name for task, name in job.names.items()},
             "environment": dict(job.environment),
             "data_limit": None if self._fence is None else self._fence.data_limit,
             "imports": None if job.imports is None else dict(job.imports),
@@ -237,14 +239,16 @@ def _outcome(
 
 
 def pickled(call: Call) -> bytes:
-    """A call as bytes, with places kept for the results that it refers to."""
+    """A call as bytes, with places kept for the results and files that it refers to."""
     import cloudpickle
 
-    known = set(refs(call))
+    known, files = set(refs(call)), set(files_of(call))
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-        def persistent_id(self, value: Any) -> int | None:
-            return value.task if type(value) is Ref and value.task in known else None
+        def persistent_id(self, value: Any) -> tuple[int, tuple[Any, ...]] | str | None:
+            if type(value) is Ref and value.task in known:
+                return value.task, value.path
+            return value.name if type(value) is FileRef and value.name in files else None
 
     buffer = io.BytesIO()
     Pickler(buffer, protocol=5).dump((call.function, call.args, dict(call.kwargs)))

@@ -42,8 +42,6 @@ class Local(Scheme):
         from weft.executors.containers import check_surroundings
         from weft.executors.workspace import AttemptError
 
-        if work.calls is not None:
-            return
         check_surroundings(work.workflow, str(work.directory))
         seen = set[str]()
         for task, spec in work.workflow.specs.items():
