@@ -224,6 +224,15 @@ def test_bad_parts_fail_their_reader_alone(ran: Path) -> None:
             outcome.result(task)
 
 
+def test_temporary_outputs_go_when_functions_have_read_them(ran: Path) -> None:
+    flow = weft.Flow("temporary")
+    made = flow.command("echo a b > {output}", outputs=["t.txt"], temp=True)
+    words = flow.task(load, made.output)
+    first = run(flow, "local:1")
+    assert (first.result(words), Path("t.txt").exists()) == (["a", "b"], False)
+    assert run(flow, "local:1").id == ""
+
+
 def test_files_that_are_not_there_are_named_before_anything_runs(ran: Path) -> None:
     flow = weft.Flow("missing")
     flow.task(load, flow.file("gone.txt"))

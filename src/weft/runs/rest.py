@@ -161,10 +161,11 @@ class Rest:
         header: Header,
     ) -> Rest:
         """The same of functions, of which `workflow` and `calls` are the whole."""
-        kept = _kept_results(options.directory)
+        kept, replaces = _kept_results(options.directory), _replaces(workflow, options)
         options = replace(options, force=_still_forced(workflow, options, done))
-        survey, former = _survey(workflow, options, done, header, calls, kept)
-        _check_edited(survey, options.directory, "if it is deleted, the run makes it again")
+        survey, former = _survey(workflow, options, done, header, calls, kept, replaces)
+        _check_edited(survey, options.directory, of_flow=True)
+        _check_protected(survey, header.id)
         names = workflow.task_names
         own = {*header.workflow.task_names}
         numbers = tuple(t for t, name in enumerate(names) if name in own)

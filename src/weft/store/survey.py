@@ -279,7 +279,7 @@ class Survey:
 
         A task of the run that is only known to be up to date looks at its inputs when it begins.
         """
-        if self.asked.carried or self.asked.keeps_temp or self._calls is not None:
+        if self.asked.carried or self.asked.keeps_temp:
             return []
         graph, done = self._graph, self.asked.done
         names, states = self.workflow.task_names, self.states
