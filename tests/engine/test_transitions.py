@@ -30,7 +30,11 @@ RARE = {
     # a task that is made again, where a copy of its result is on its way
     ("ItemState", "MOVING", "HERE"): {"task_finished"},
     # a host is lost with the result of a task whose producer rests
-    ("TaskState", "WAITING", "RESTING"): {"gone"},
+    ("TaskState", "WAITING", "RESTING"): {"gone", "tasks_added"},
+    # tasks are added only where a task says that it adds some: see test_growing
+    ("TaskState", "WAITING", "GIVEN_UP"): {"tasks_added"},
+    ("TaskState", "DONE", "WAITING"): {"tasks_added"},
+    ("AttemptState", "FINISHED", "REWOUND"): {"tasks_added"},
 }
 
 

@@ -178,7 +178,7 @@ def run_chart_of(run: Run) -> Chart:
     """The chart of a run: each task as first planned, if it was; then the attempts."""
     planned = run.plans[:1]
     end = max(run.makespan, *(plan.makespan for plan in planned)) if planned else run.makespan
-    first = run.workflow.n_tasks * len(planned)  # the bar of the first attempt
+    first = sum(plan.workflow.n_tasks for plan in planned)  # the bar of the first attempt
     order = rows_in_order(run.platform)
     names, colours, category = _categories(run)
     read = reads_of(run)
@@ -205,14 +205,15 @@ def _bars(run: Run, order: IntArray, category: IntArray, late: Margins) -> Bars:
     log, planned, names = run.attempts, run.plans[:1], run.workflow.task_names
     row_of = np.empty(len(order), dtype=np.int32)
     row_of[order] = np.arange(len(order), dtype=np.int32)
-    counts = [len(names)] * len(planned) + [len(log.task)]
+    known = sum(len(plan.processor) for plan in planned)  # tasks may have been added since
+    counts = [*(len(plan.processor) for plan in planned), len(log.task)]
     parts = [*((0, *held(p.processor, p.cores)) for p in planned),
-             (len(names) * len(planned), *held(log.processor, log.cores))]  # fmt: skip
+             (known, *held(log.processor, log.cores))]  # fmt: skip
     taken = np.concatenate([first + bar for first, bar, _ in parts])
     meant = np.zeros(sum(counts[:-1]))  # what was planned shows no time to spare
     over = run.n_done == len(names)  # until then nobody knows how late anything may be
     return Bars(
-        name=names * len(planned) + tuple(names[task] for task in log.task.tolist()),
+        name=names[:known] + tuple(names[task] for task in log.task.tolist()),
         row=row_of[np.concatenate([*(plan.processor for plan in planned), log.processor])],
         lane=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
         start=np.concatenate([*(plan.start for plan in planned), log.start]),
@@ -237,7 +238,11 @@ def _categories(run: Run) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
     for end in ends:
         of_attempt[log.end == ENDS.index(end)] = len(names)
         names, colours = (*names, end), (*colours, LOST[end])
-    return names, colours, np.concatenate([*(of_task for _ in run.plans[:1]), of_attempt])
+    return (
+        names,
+        colours,
+        np.concatenate([*(of_task[: len(plan.processor)] for plan in run.plans[:1]), of_attempt]),
+    )
 
 
 def _run_facts(run: Run) -> tuple[str, ...]:

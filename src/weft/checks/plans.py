@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,7 @@ from weft.model.estimates import Estimates
 from weft.model.events import ProcessorJoined, ProcessorLeaving
 from weft.model.money import MONEY_GONE
 from weft.model.record import Run
-from weft.model.resources import Cores, Demand, one_each
+from weft.model.resources import Cores, Demand, grown_needs, one_each
 from weft.model.schedule import Schedule
 
 
@@ -22,7 +23,12 @@ class Following:
     """Plans against facts: what a plan may know, and that what starts is what it says."""
 
     def __init__(self, facts: RunFacts, estimates: Estimates | None) -> None:
-        self.f, self.estimates, self.run = facts, estimates, facts.run
+        # of tasks that are added later no plan before knows: see `_all_tasks`
+        run = facts.run
+        self.n_known = [len(plan.processor) for plan in run.plans]
+        self.f, self.estimates, self.run = facts, None if run.added else estimates, run
+        if run.added:
+            self.run = replace(run, plans=tuple(_all_tasks(plan, run) for plan in run.plans))
         self.slop = TOLERANCE * facts.end
         a = self.run.attempts
         self.by_task = Log(a.task, np.arange(len(a.task)))
@@ -61,14 +67,16 @@ class Following:
     def _fits(self, n: int, attempts: Indices) -> BoolArray:
         """Whether attempts are where plan n says, each after the task planned before it."""
         a, plan = self.run.attempts, self.run.plans[n]
+        known: BoolArray = a.task[attempts] < self.n_known[n]
         if a.cores is not None:
-            return np.array([self._fits_cores(n, k) for k in attempts.tolist()], dtype=np.bool_)
-        right = plan.processor[a.task[attempts]] == a.processor[attempts]
+            fits = [self._fits_cores(n, k) for k in attempts.tolist()]
+            return np.array(fits, dtype=np.bool_) & known
+        right = known & (plan.processor[a.task[attempts]] == a.processor[attempts])
         before = self._previous(n)[a.task[attempts]]
         run, _ = self.by_task.last(np.maximum(before, 0), attempts, before=True)
         in_turn = (before < 0) | ((run >= 0) & (a.processor[run] == a.processor[attempts]))
-        fits: BoolArray = right & in_turn
-        return fits
+        in_place: BoolArray = right & in_turn
+        return in_place
 
     def _fits_cores(self, n: int, k: int) -> bool:
         """The same of an attempt on all of its cores, each after the task planned before it."""
@@ -221,6 +229,7 @@ class Following:
         wrong[begun[~surely]] = (~(kept & timed) & ~(lost & anew[begun]))[~surely]
         shut_out = self._no_place(n)
         wrong &= ~shut_out
+        wrong[self.n_known[n] :] = False
         violations = [
             f"the plan of {now:g} does not know task {names[t]!r} as it was then, or begins it "
             f"too early: {plan.start[t]:g} to {plan.finish[t]:g}"
@@ -307,6 +316,15 @@ class Following:
             f"estimated: {plan.finish[t] - plan.start[t]:g}"
             for t in tasks[off]
         ]
+
+
+def _all_tasks(plan: Schedule, run: Run) -> Schedule:
+    """A plan with all tasks of a run; those that it does not know stand at its end."""
+    if len(plan.processor) == run.workflow.n_tasks:
+        return plan
+    cost = np.zeros((run.workflow.n_tasks, run.platform.n_processors))
+    needs = None if plan.needs is None else grown_needs(run.workflow, plan.needs, None)
+    return plan.with_tasks(run.workflow, Estimates(cost, needs))
 
 
 def stopped_by_plans(f: RunFacts) -> list[str]:

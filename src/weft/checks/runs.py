@@ -43,8 +43,9 @@ def check_run(run: Run, estimates: Estimates | None = None) -> None:
         facts = RunFacts(run)
         for rule in (_attempts, _presence, _drained, _work, _inputs, _sources, _arrivals, _moves):
             violations += rule(facts)
+        violations += _added(facts)
         violations += stopped_by_plans(facts) + evaluations(run) + _budget(run)
-        violations += amounts_held(facts, estimates)
+        violations += amounts_held(facts, None if run.added else estimates)
         if run.plans and len(run.attempts.task) and not violations:
             violations += Following(facts, estimates).check()
     if violations:
@@ -88,6 +89,19 @@ def _odd_cores(run: Run) -> BoolArray:
         one_host = known and len({int(run.platform.host[p]) for p in cores}) == 1
         odd[k] = not one_host or cores[0] != a.processor[k] or len(set(cores)) < len(cores)
     return odd
+
+
+def _added(facts: RunFacts) -> list[str]:
+    """Nothing of what is added begins before it is."""
+    run, violations = facts.run, list[str]()
+    for time, first in run.added:
+        early = (run.attempts.task >= first) & (run.attempts.start < time)
+        violations += [
+            f"task {facts.task(k)} starts at {run.attempts.start[k]:g}, before it is added at "
+            f"{time:g}"
+            for k in np.flatnonzero(early)
+        ]
+    return violations
 
 
 def _budget(run: Run) -> list[str]:

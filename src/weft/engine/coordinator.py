@@ -63,6 +63,7 @@ from weft.model.events import (
     SpeedChanged,
     TaskFailed,
     TaskFinished,
+    TasksAdded,
     TasksOverdue,
     WakeAt,
     Woken,
@@ -104,7 +105,7 @@ class Coordinator:
         self.delays, self.meter, self.tries = Delays(), Meter(), Tries(workflow)
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
-        self.policy, priority = None, None
+        self.policy, priority, self.order = None, None, strategy if is_order(strategy) else None
         dispatch, reuse = Dispatch.PLANNED, Reuse.IN_PLACE
         if is_order(strategy):
             dispatch, priority = strategy.dispatch, strategy.priority(workflow)
@@ -118,6 +119,7 @@ class Coordinator:
         self._situation: Situation | None = None
         self._stranded: bool | None = None  # as long as that is known
         self.left_over = False
+        self.expanded: dict[int, str] = {}  # tasks that have added others, what they printed
         self._deferred: Event | None = None  # variance that has to wait for the end of the rest
         self._woken_at = math.inf  # the alarm that was asked for last, for the sake of limits too
         self._retry_at = math.inf  # the alarm for the sake of tasks that rest
@@ -183,8 +185,10 @@ class Coordinator:
         """
         return money_of(self.plan, self.situation())
 
-    def handle(self, event: Event | NewPlan | NewEstimates) -> list[Command]:
+    def handle(self, event: Event | NewPlan | NewEstimates | TasksAdded) -> list[Command]:
         """One event; what is to be done about it."""
+        if isinstance(event, TasksAdded):
+            return self._take_tasks(event)
         if isinstance(event, NewEstimates):
             # processors that are new say so themselves, when they join
             changed = event.platform.n_processors == self.platform.n_processors
@@ -305,6 +309,40 @@ class Coordinator:
         self.version += 1
         self.asked = Replan(self.version, new.time, new.because, forced=True)
         return [*self.state.take_commands(), self.asked]
+
+    def _take_tasks(self, new: TasksAdded) -> list[Command]:
+        """Begin those that can begin, or ask for a plan with places for them."""
+        self.add_tasks(new)
+        if self.policy is None:
+            self.make_room()
+            self.call(fill_ready_queue)
+            self.call(hand_out)
+            return self._take_commands(False)
+        self.version += 1
+        name = self.workflow.task_names[new.by]
+        self.asked = Replan(self.version, new.time, f"{name} added tasks", forced=True)
+        return [*self._take_commands(False), self.asked]
+
+    def add_tasks(self, new: TasksAdded) -> None:
+        """Reckon with tasks that were not known before; they have no place yet."""
+        if not math.isfinite(new.time) or new.time < self.now or new.by in self.expanded:
+            raise IllegalEventError(f"no tasks can be added at {new.time:g} by task {new.by}")
+        if new.workflow.task_names[: self.workflow.n_tasks] != self.workflow.task_names:
+            raise IllegalEventError("tasks are added to another workflow")
+        if new.estimates.cost.shape != (new.workflow.n_tasks, self.platform.n_processors):
+            raise IllegalEventError("the estimates of added tasks are for others")
+        self.state.arrays.clock[0] = new.time
+        priority = None if self.order is None else self.order.priority(new.workflow)
+        self.state.add_tasks(new.workflow, self.platform, new.estimates, priority)
+        self.workflow, self.estimates = new.workflow, new.estimates
+        self.retries.workflow = new.workflow
+        self.tries.grow(new.workflow)
+        if self.plan is not None:
+            self.plan = self.plan.with_tasks(new.workflow, new.estimates)
+        self.ceiling = np.zeros(new.workflow.n_tasks)
+        self.expanded[new.by] = new.digest
+        self._situation = self._stranded = None
+        set_gates(self)
 
     def learn(self, new: NewEstimates) -> None:
         """Reckon with other estimates, and with processors that were not known before."""

@@ -76,7 +76,8 @@ class Delays:
         if self._made_for is None:
             return
         if self.usual > 0 and not self._has_steps:
-            state.arrays.steps[:] = steps_before(*self._made_for) + 1
+            steps = steps_before(*self._made_for) + 1
+            state.arrays.steps[: len(steps)] = steps  # tasks may have been added since
             self._has_steps = True
         state.arrays.delay[0] = self.usual
 

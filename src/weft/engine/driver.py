@@ -33,6 +33,7 @@ from weft.model.events import (
     NewPlan,
     NewStrategy,
     Replan,
+    TasksAdded,
 )
 from weft.model.resources import one_each
 from weft.scheduling.slack import staying
@@ -104,6 +105,8 @@ class Driver:
     events: list[Event] | None = None  # None: they are not kept
     online: OnlineEstimates | None = None  # what a simulated run teaches
     learned: list[NewEstimates] = field(default_factory=list)
+    added: list[TasksAdded] = field(default_factory=list)  # by expansions, in their order
+    _padded: Schedule | None = None  # no new plan: the old one, with the tasks that were added
     switched: NewStrategy | None = None  # a run that began just in time: since when it has plans
 
     def drive(
@@ -170,6 +173,8 @@ class Driver:
         evaluated = len(self.coordinator.evaluations)
         self.note(entry)
         commands = self._tell(entry)
+        if isinstance(entry, TasksAdded):
+            self._padded = self.coordinator.plan
         if self.recorder is not None:
             for evaluation in self.coordinator.evaluations[evaluated:]:
                 self.recorder.note_judged(evaluation)
@@ -221,6 +226,10 @@ class Driver:
         """Keep what the record of the run has of it."""
         if isinstance(entry, NewEstimates):
             self.learned.append(entry)
+        elif isinstance(entry, TasksAdded):
+            self.added.append(entry)
+            if self.online is not None:
+                self.online.grow(entry.workflow, entry.estimates)
         elif isinstance(entry, NewPlan):
             self.planning_seconds += entry.seconds
         elif self.events is not None and isinstance(entry, Event):
@@ -237,7 +246,9 @@ class Driver:
     def note_plan(self) -> None:
         """Keep the plan if it is a new one."""
         plan = self.coordinator.plan
-        if plan is not None and (not self.plans or self.plans[-1] is not plan):
+        if plan is None or plan is self._padded:
+            return
+        if not self.plans or self.plans[-1] is not plan:
             self.plans.append(plan)
             self.plan_times.append(self.coordinator.now)
 
@@ -323,6 +334,7 @@ def record(
         deadline=coordinator.deadline.at,
         late_at=coordinator.deadline.late_at,
         planned_from=driver.switched.time if driver.switched else 0.0,
+        added=tuple((new.time, new.workflow.n_tasks - new.more.n_tasks) for new in driver.added),
     )
 
 

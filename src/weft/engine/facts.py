@@ -36,6 +36,7 @@ from weft.model.events import (
     Replan,
     TaskFailed,
     TaskFinished,
+    TasksAdded,
 )
 
 OTHER_RULES = "the run goes on by the rules of a newer weft"
@@ -78,6 +79,14 @@ class Facts:
             arrays = coordinator.state.arrays._replace(dispatch=self._dispatch)
             coordinator.state.arrays = arrays
         coordinator.learn(new)
+        coordinator.state.arrays = coordinator.state.arrays._replace(dispatch=a.PLANNED)
+
+    def add_tasks(self, new: TasksAdded) -> None:
+        """Tasks were added; the state grows by what it is going to be."""
+        coordinator = self.coordinator
+        arrays = coordinator.state.arrays._replace(dispatch=self._dispatch)
+        coordinator.state.arrays = arrays
+        coordinator.add_tasks(new)
         coordinator.state.arrays = coordinator.state.arrays._replace(dispatch=a.PLANNED)
 
     def note_plan(self, time: float, plan: Schedule | None, judged: bool) -> None:

@@ -42,13 +42,7 @@ def empty(
 ) -> RunArrays:  # fmt: skip
     """Nothing has happened; the processors that join at 0 are there. No plan is followed yet."""
     n, p, h = wf.n_tasks, pf.n_processors, pf.n_hosts
-    # outputs sent to all consumers, a start on every processor, the next alarm
-    burst = wf.widest_fan + p + 2
-    if dispatch != Dispatch.PLANNED:
-        fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
-        burst += (
-            int(fan_in.sum()) if dispatch == Dispatch.MIN_MIN else p * int(fan_in.max(initial=0))
-        )
+    burst = _burst(wf, p, dispatch)
     attempts, transfers = n + burst, len(wf.use_task) + burst
     logs: dict[str, Any] = {
         name: np.zeros(attempts if name in BY_ATTEMPT else transfers, dtype=dtype)
@@ -242,6 +236,77 @@ def grown(arrays: RunArrays, wf: Workflow, pf: Platform, estimates: Estimates) -
         bandwidth=bandwidth.reshape(-1),
     )
     return arrays if estimates.needs is None else with_needs(arrays, wf, pf, estimates)
+
+
+# by task, and what a new one has there
+BY_TASK = {
+    **dict.fromkeys(("status", "missing", "steps", "gated", "unmade"), 0),
+    **dict.fromkeys(("on", "attempt", "turn"), -1),
+    **dict.fromkeys(("latest", "rests"), np.inf),
+}
+
+
+def with_tasks(
+    arrays: RunArrays, wf: Workflow, pf: Platform, estimates: Estimates, priority: Priority | None
+) -> RunArrays:
+    """The same arrays of a workflow with more tasks and items, at its end, that wait.
+
+    Whoever reads what they make lacks it from now on.
+    """
+    n, old, items = wf.n_tasks, arrays.n_tasks, len(arrays.item_producer)
+    p, h = pf.n_processors, pf.n_hosts
+    longer: dict[str, Any] = {
+        name: _longer(getattr(arrays, name), n, fill) for name, fill in BY_TASK.items()
+    }
+    if arrays.most_cores:
+        rows = {"wide": 1, "line": 1, "core": arrays.most_cores}
+        rows["claim"] = arrays.n_kinds + arrays.n_pools if len(arrays.claim) else 0
+        longer |= {k: _longer(getattr(arrays, k), n * wide, 0) for k, wide in rows.items()}
+    if arrays.dispatch == a.MIN_MIN:
+        longer |= {k: v for k, v in _for_min_min(n, p, h).items() if k != "inputs_at"}
+    if len(arrays.inputs_at):
+        longer["inputs_at"] = _longer(arrays.inputs_at, n, 0)
+        longer["candidate"] = np.zeros(n, dtype=np.int32)
+    arrays = arrays._replace(
+        n_tasks=n,
+        burst=_burst(wf, p, Dispatch(arrays.dispatch)),
+        order=wf.order,
+        in_ptr=wf.in_ptr,
+        in_item=wf.in_item,
+        out_ptr=wf.out_ptr,
+        out_item=wf.out_item,
+        use_ptr=wf.use_ptr,
+        use_task=wf.use_task,
+        item_producer=wf.item_producer,
+        item_size=wf.item_size,
+        rank=wf.position if priority is None else frozen(priority.rank, np.int32),
+        tie=wf.position if priority is None else frozen(priority.tie, np.int32),
+        ready=_longer(arrays.ready, n + 1, 0),
+        estimate=estimates.cost.reshape(-1),
+        queue=_longer(arrays.queue, max(n, p, len(arrays.queue)), 0),
+        held=_longer(arrays.held, wf.n_items * h, 0),
+        **longer,
+    )
+    for reader in wf.use_task[wf.use_ptr[items] :].tolist():
+        if reader < old:
+            arrays.unmade[reader] += 1
+            arrays.missing[reader] += arrays.on[reader] >= 0
+    return arrays if estimates.needs is None else with_needs(arrays, wf, pf, estimates)
+
+
+def _longer(array: Any, length: int, fill: float) -> Any:
+    more = np.full(length - len(array), fill, dtype=array.dtype)
+    return np.concatenate([array, more])
+
+
+def _burst(wf: Workflow, p: int, dispatch: Dispatch) -> int:
+    """The most commands of one event: all outputs sent, a start everywhere, the next alarm."""
+    burst = wf.widest_fan + p + 2
+    if dispatch == Dispatch.PLANNED:
+        return burst
+    fan_in = np.diff(wf.in_ptr)  # inputs sent to every processor, or of every task
+    most = int(fan_in.sum()) if dispatch == Dispatch.MIN_MIN else p * int(fan_in.max(initial=0))
+    return burst + most
 
 
 def larger(arrays: RunArrays) -> RunArrays:

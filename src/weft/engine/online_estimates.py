@@ -43,25 +43,37 @@ class OnlineEstimates:
 
     def __init__(self, workflow: Workflow, platform: Platform, declared: Estimates) -> None:
         self.declared = declared
-        self.categories = categories_of(workflow)
         self.machines = platform.processor_names
         self.history, self.seen = History(), 0
-        n = workflow.n_tasks
+        self._machines = Platform.build([Processor(name) for name in self.machines])
+        self._open: list[int] = []
+        self._new = 0  # since the last prediction
+        self._of_processor = np.zeros(len(self.machines))
+        self._of_category = np.zeros(0)  # finished tasks
+        self._take_tasks(workflow)
+
+    def _take_tasks(self, workflow: Workflow) -> None:
+        """Know what the tasks are like; categories that were known keep their numbers."""
+        self.categories = categories_of(workflow)
         self._tasks = Workflow.from_edges(
             workflow.name,
             workflow.task_names,
             np.empty(0, dtype=np.int32),
             np.empty(0, dtype=np.int32),
             np.empty(0),
-            base_cost=np.ones(n),
+            base_cost=np.ones(workflow.n_tasks),
         )
-        self._machines = Platform.build([Processor(name) for name in self.machines])
-        self._open: list[int] = []
-        self._new = 0  # since the last prediction
         names = {name: k for k, name in enumerate(dict.fromkeys(self.categories))}
         self._number = np.array([names[name] for name in self.categories], dtype=np.int32)
-        self._of_category = np.zeros(len(names))  # finished tasks
-        self._of_processor = np.zeros(len(self.machines))
+        more = np.zeros(len(names) - len(self._of_category))
+        self._of_category = np.concatenate([self._of_category, more])
+
+    def grow(self, workflow: Workflow, estimates: Estimates) -> None:
+        """There are more tasks, at the end; what is estimated of them counts as declared."""
+        known = len(self.declared.cost)
+        cost = np.concatenate([self.declared.cost, estimates.cost[known:]])
+        self.declared = replace(estimates, cost=cost)
+        self._take_tasks(workflow)
 
     @staticmethod
     def of(workflow: Workflow, platform: Platform, declared: Estimates) -> OnlineEstimates | None:

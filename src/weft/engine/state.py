@@ -18,8 +18,9 @@ from weft.contracts import Dispatch, Priority
 from weft.ends import expected_ends
 from weft.engine.kernels import arrays as a
 from weft.engine.kernels.arrays import RunArrays
+from weft.engine.kernels.losses import rewind_lost
 from weft.engine.kernels.posing import list_copies, list_facts, list_under_way, mark_astray
-from weft.engine.layout import empty, grown, hold_again, larger, with_needs
+from weft.engine.layout import empty, grown, hold_again, larger, with_needs, with_tasks
 from weft.model import (
     AttemptLog,
     Attempts,
@@ -77,7 +78,8 @@ class Transition(NamedTuple):
     """One row of a table: from a state to another, and what is heard when that happens.
 
     None is what is not there yet. Events have their names of the journal; `new_plan` is a planner's
-    answer, and `end_of_money` what is cut off where a budget is a limit, whatever is heard then.
+    answer, `tasks_added` what a task adds, and `end_of_money` what is cut off where a budget is a
+    limit, whatever is heard then.
     """
 
     before: Enum | None
@@ -88,7 +90,9 @@ class Transition(NamedTuple):
 ANYTHING = frozenset[str]()  # whatever is heard may let something begin
 LOSSES = frozenset({"gone", "item_lost"})  # something that was there is not any more
 # what is lost is noticed where it is needed, and that may be later
-MISSED = LOSSES | {"task_failed", "paused", "retry", "new_plan", "end_of_money"}
+MISSED = LOSSES | {"task_failed", "paused", "retry", "new_plan", "end_of_money", "tasks_added"}
+# what needs a task that is set aside is so, too, also if it is added later
+AFTER_FAILURE = LOSSES | {"task_failed", "retry", "tasks_added"}
 STOPPED = frozenset({"new_plan", "end_of_money"})
 
 
@@ -101,9 +105,9 @@ TASK_STEPS = (
     Transition(TaskState.RUNNING, TaskState.DONE, _on("task_finished")),
     Transition(TaskState.RUNNING, TaskState.WAITING, _on("task_failed", "gone") | STOPPED),
     Transition(TaskState.DONE, TaskState.WAITING, MISSED),  # rewound: its results are needed again
-    Transition(TaskState.WAITING, TaskState.GIVEN_UP, LOSSES | {"task_failed", "retry"}),
+    Transition(TaskState.WAITING, TaskState.GIVEN_UP, AFTER_FAILURE),
     Transition(TaskState.GIVEN_UP, TaskState.WAITING, _on("paused")),  # that is, resumed
-    Transition(TaskState.WAITING, TaskState.RESTING, LOSSES | {"task_failed", "retry"}),
+    Transition(TaskState.WAITING, TaskState.RESTING, AFTER_FAILURE),
     Transition(TaskState.RESTING, TaskState.WAITING, _on("retry", "paused")),
 )
 ATTEMPT_STEPS = (
@@ -462,6 +466,20 @@ class RunState:
         """Have more processors, at the end of the platform, which have yet to join; other needs."""
         self.arrays = grown(self.arrays, workflow, platform, estimates)
 
+    def add_tasks(
+        self, workflow: Workflow, platform: Platform, estimates: Estimates,
+        priority: Priority | None,
+    ) -> None:  # fmt: skip
+        """Have more tasks and items, at the end of the workflow; what they need is made again."""
+        first = self.arrays.n_tasks
+        self.arrays = arrays = with_tasks(self.arrays, workflow, platform, estimates, priority)
+        _set_aside_too(arrays)
+        read = workflow.in_item[workflow.in_ptr[first] :]
+        made = read[workflow.item_producer[read] >= 0]
+        made = made[arrays.status[workflow.item_producer[made]] == a.DONE]
+        if not (arrays.held.reshape(-1, arrays.n_hosts)[made] == a.HERE).any(axis=1).all():
+            rewind_lost(arrays, True)
+
     def set_needs(self, workflow: Workflow, platform: Platform, estimates: Estimates) -> None:
         """Have tasks take other amounts from their next attempt on."""
         self.arrays = with_needs(self.arrays, workflow, platform, estimates)
@@ -509,6 +527,20 @@ def _set_aside(arrays: RunArrays) -> BoolArray | None:
         return None
     aside: BoolArray = arrays.status >= a.GIVEN_UP
     return aside
+
+
+def _set_aside_too(arrays: RunArrays) -> None:
+    """What waits for a task that was given up, or rests, is given up or rests with it."""
+    if arrays.counts[a.N_GIVEN_UP] + arrays.counts[a.N_RESTING] == 0:
+        return
+    for task in arrays.order.tolist():
+        read = arrays.in_item[arrays.in_ptr[task] : arrays.in_ptr[task + 1]]
+        makers = arrays.item_producer[read]
+        before = arrays.status[makers[makers >= 0]]
+        for aside, count in ((a.GIVEN_UP, a.N_GIVEN_UP), (a.RESTING, a.N_RESTING)):
+            if arrays.status[task] == a.WAITING and (before == aside).any():
+                arrays.status[task], arrays.on[task] = aside, -1
+                arrays.counts[count] += 1
 
 
 def _astray(arrays: RunArrays) -> BoolArray | None:

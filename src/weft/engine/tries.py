@@ -38,6 +38,10 @@ class Tries:
         self._amounts: dict[int, FloatArray] = {}  # of tasks that have failed, from then on
         self._sizes: FloatArray | None = None
 
+    def grow(self, workflow: Workflow) -> None:
+        """There are more tasks, at the end."""
+        self.workflow, self._sizes = workflow, None
+
     def after(
         self, event: TaskFailed, state: RunState, estimates: Estimates, platform: Platform
     ) -> tuple[Amounts, Estimates]:

@@ -11,8 +11,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Container, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -74,13 +74,14 @@ class CommandJob:
     anywhere: bool = False  # links may lead, and absolute paths go, out of the data directory
     progress: str = ""  # the file that it may write its progress to
     shell: str = ""  # the words that the command is given to; none: `usual_shell`
-    ignores: tuple[str, ...] = ()  # names that patterns of the command leave out
+    ignores: Container[str] = ()  # names that patterns of the command leave out
     making: Making | None = None  # what it is made from; None: the store is not told of it
     store: str = ""  # the store's folder
     variables: Mapping[str, str | None] = field(default_factory=dict)  # None: not to be set
     limit: Limit | None = None  # what it is held to
     protected: tuple[str, ...] = ()  # outputs that become read-only
     around: Surroundings | None = None  # its environment, a container or a conda environment
+    printed: str = ""  # the output that has what it prints; none: that is a log
 
     @property
     def text(self) -> str:
@@ -198,7 +199,12 @@ def _execute_within(
     before = oom_kills()
     ran.begin = time.perf_counter()
     stdin, stdout, stderr = workspace.open_streams()
-    with nullcontext() if fence is None else fence.pin():
+    with ExitStack() as stack:
+        if job.printed:
+            output = os.path.join(job.scratch, job.printed)
+            stdout = stack.enter_context(open(output, "wb")).fileno()
+        if fence is not None:
+            stack.enter_context(fence.pin())
         process = subprocess.Popen(
             _arguments(job, "" if fence is None else fence.prefix),
             stdin=stdin,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.executors.allotments import Allotment, Allotting
@@ -23,6 +23,8 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
+from weft.model.growth import expansion_file, passed_by
+from weft.model.workflow import Workflow
 from weft.store.content import digest_of
 from weft.store.making import Making, changed_inputs, changed_meanwhile, content_of_pickle
 from weft.store.programs import VALUE
@@ -35,18 +37,23 @@ class Jobs:
     """The jobs of a run whose files are in `data`, and which keeps what is its own in `home`."""
 
     def __init__(self, work: Workload, data: str, home: str) -> None:
-        workflow = work.workflow
-        self.workflow, self.calls, self.anywhere = workflow, work.calls, work.absolute
+        self.anywhere = work.absolute
         self.data, self.home, self.results = data, home, os.path.join(home, "results")
         self._timeout = work.timeout
-        self.store = work.store
-        self.allotting = Allotting(workflow, work.limit)
+        self.store, self._limit = work.store, work.limit
         self._others = set[str]()  # parts of programs that were others where they ran, as was said
-        self._names = workflow.item_names or (None,) * workflow.n_items
-        self._in: _Rows = workflow.in_ptr.tolist(), workflow.in_item.tolist()
-        self._out: _Rows = workflow.out_ptr.tolist(), workflow.out_item.tolist()
+        self.take_tasks(work.workflow, work.calls)
         for place in ("attempts", "logs", "results"):
             os.makedirs(os.path.join(home, place), mode=0o700, exist_ok=True)
+
+    def take_tasks(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+        """Know these tasks; those that were known keep their numbers, whoever reads meanwhile."""
+        self._names = workflow.item_names or (None,) * workflow.n_items
+        self.workflow, self.calls = workflow, calls
+        self._in: _Rows = workflow.in_ptr.tolist(), workflow.in_item.tolist()
+        self._out: _Rows = workflow.out_ptr.tolist(), workflow.out_item.tolist()
+        self.allotting = Allotting(workflow, self._limit)
+        self._grows = any(spec.expand for spec in workflow.specs.values())
 
     def name(self, task: int) -> str:
         """The name of a task."""
@@ -118,13 +125,14 @@ class Jobs:
             timeout=self.timeout(task),
             anywhere=self.anywhere,
             shell=spec.shell or "",
-            ignores=spec.ignores,
+            ignores=passed_by(spec) if spec.gathers else spec.ignores,
             keep=self.kept(attempt, task),
             store="" if self.store is None else self.store.folder,
             variables=given.variables,
             limit=given.limit,
             around=spec.around,
             protected=spec.protected,
+            printed=expansion_file(self.name(task)) if spec.expand else "",
             **more,
         )
 
@@ -282,7 +290,10 @@ class Jobs:
 
     def lost(self, item: int, host: int) -> Event:
         """An item is no longer where the run believes it to be."""
-        return ItemLost(host * self.workflow.n_items + item, 0.0)
+        items = self.workflow.n_items
+        # there may be more items when it is heard
+        detail = {"items": items} if self._grows else None
+        return ItemLost(host * items + item, 0.0, detail)
 
 
 def protection(file: str, task: str) -> str:

@@ -7,10 +7,12 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
+from weft.errors import InputError
 from weft.executors.processes import GRACE, HURRY
+from weft.model.call import Call
 from weft.model.events import (
     Alarm,
     CancelTask,
@@ -27,6 +29,7 @@ from weft.model.events import (
     WakeAt,
     Woken,
 )
+from weft.model.workflow import Workflow
 
 OVERDUE = 0.05  # seconds; what has happened before is heard first, but not for ever
 Attempt = TypeVar("Attempt")
@@ -89,6 +92,10 @@ class Listening(Generic[Attempt]):
 
     def prepare(self, command: Prepare) -> None:
         """These tasks are likely to be asked for next."""
+
+    def extend(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+        """Know the tasks that were added; who cannot says so."""
+        raise InputError("these machines take no tasks that are added while a run goes on")
 
     @property
     def alone(self) -> float:

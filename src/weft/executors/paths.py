@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from weft.errors import InputError
+from weft.model.growth import is_expansion_file
 from weft.model.workflow import Workflow
 
 OWN = ".weft"  # where runs keep what is theirs
@@ -32,7 +33,11 @@ def check_paths(
             raise InputError(
                 "it has no command to run: give it one with 'run'", place=f"tasks.{name}"
             )
-    names = [name for name in workflow.item_names or () if name is not None]
+    names = [
+        name
+        for item, name in enumerate(workflow.item_names or ())
+        if name is not None and not (name.startswith(OWN) and is_expansion_file(workflow, item))
+    ]
     for name in names:
         problem = _problem(name, absolute_ok)
         if problem is not None:

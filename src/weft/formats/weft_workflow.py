@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from weft.formats.fields import (
     whole_number,
     wrong,
 )
+from weft.formats.growing import Expansions, as_written
 from weft.formats.origins import NOWHERE, Origin
 from weft.formats.resources import (
     REQUEST_FIELDS,
@@ -70,6 +72,8 @@ TASK_FIELDS = (
     "cache",
     *OUTPUT_MARKS,
     *AROUND_FIELDS,
+    "expand",
+    "after",
     *REQUEST_FIELDS,
 )
 # what a command of a flow may say, beside its files
@@ -135,15 +139,17 @@ def _read(expansion: Expansion) -> Workflow:
             items += _edges(part.content.get("edges"), index, seen)
             called = part.content.get("name", "")
             title = "" if called == "" else name(called, "name")
+    expansions = Expansions(bodies)
+    items += expansions.edges(index, items)
     items += file_items(
         sizes,
         names,
         ("outputs", "inputs"),
-        lambda i, key: _file_list(bodies[names[i]], names[i], key),
+        lambda i, key: expansions.files(names[i], key, _file_list(bodies[names[i]], names[i], key)),
         lambda i: ("tasks", names[i]),
     )
     base_cost, processor_cost = _costs(bodies)
-    specs = _specs(bodies, around)
+    specs = _specs(bodies, around, expansions)
     for i, spec in specs.items():  # seconds by width are a cost
         if spec.request is not None and spec.request.seconds and "cost" not in bodies[names[i]]:
             base_cost[i] = spec.request.seconds[0]
@@ -243,7 +249,9 @@ def _costs(bodies: dict[str, Fields]) -> tuple[FloatArray, dict[str, FloatArray]
 
 
 def _specs(
-    bodies: dict[str, Fields], around: Sequence[tuple[str | None, Amount | None]]
+    bodies: dict[str, Fields],
+    around: Sequence[tuple[str | None, Amount | None]],
+    expansions: Expansions,
 ) -> dict[int, TaskSpec]:
     """What tasks are beyond their cost; around each is the shell and the memory of its file."""
     specs: dict[int, TaskSpec] = {}
@@ -269,6 +277,8 @@ def _specs(
                 request=request,
                 around=surroundings_from_fields(fields, "tasks", task),
                 **marks,
+                expand=expansions.expands(task),
+                gathers=expansions.gathers(task, partial(_file_list, fields, task, "inputs")),
             )
     return specs
 
@@ -451,6 +461,7 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
     for i, task in enumerate(workflow.task_names):
         fields = tasks[task] = _cost_field(workflow, i)
         spec = workflow.spec(i)
+        written = as_written(workflow, i, inputs.get(i), outputs.get(i))
         for key, value in (
             ("category", spec.category),
             ("run", spec.run),
@@ -459,8 +470,10 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
             ("retry", dict(spec.retry) or None),
             ("wait", None if spec.wait is None else plain(float(spec.wait))),
             ("timeout", None if spec.timeout is None else plain(float(spec.timeout))),
-            ("inputs", inputs.get(i)),
-            *_output_fields(outputs.get(i), spec),
+            ("inputs", written["inputs"]),
+            *_output_fields(written["outputs"], spec),
+            ("after", written.get("after")),
+            ("expand", spec.expand or None),
             ("ignores", list(spec.ignores) or None),
             ("cache", spec.cache or None),
         ):

@@ -12,14 +12,18 @@ from weft.formats.fields import (
     mapping,
     named,
     number,
+    place_of,
     sequence,
     shown,
     wrong,
 )
+from weft.formats.growing import added_tasks
 from weft.formats.weft_platform import Pair, by_hosts
+from weft.formats.weft_workflow import workflow_from_dict
+from weft.model import Workflow
 from weft.model.world import Trace, WorldFile
 
-FIELDS = ("durations", "availability", "bandwidth", "failures", "leaving")
+FIELDS = ("durations", "availability", "bandwidth", "failures", "leaving", "expansions")
 
 
 def world_from_dict(content: Mapping[str, object]) -> WorldFile:
@@ -43,7 +47,24 @@ def world_from_dict(content: Mapping[str, object]) -> WorldFile:
         }
         for section, read in readers.items()
     }
-    return WorldFile(**sections, bandwidth=_bandwidth(document.get("bandwidth")))
+    return WorldFile(
+        **sections,
+        bandwidth=_bandwidth(document.get("bandwidth")),
+        expansions={
+            task: _expansion(more, "expansions", task)
+            for task, more in named(document.get("expansions"), "", "expansions").items()
+        },
+    )
+
+
+def _expansion(value: object, *place: str | int) -> Workflow:
+    """The tasks that a task adds, as it would print them."""
+    document: Any = mapping(value, *place)
+    try:
+        return added_tasks(document, workflow_from_dict)
+    except InputError as error:
+        where = ".".join(filter(None, [place_of(*place), error.place]))
+        raise InputError(error.problem, place=where) from None
 
 
 def _factor(value: object, *place: str | int) -> float:

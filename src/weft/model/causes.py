@@ -9,5 +9,6 @@ KILLED = "killed"  # by a signal, and nobody knows who sent it
 MISSING_OUTPUT = "missing-output"
 SYSTEM = "system"  # the system refused something: a full disk, a shell that is not there
 LOST = "lost"  # the machine, or the worker process of a function
-CAUSES = (OUT_OF_MEMORY, TIME_OUT, EXIT, KILLED, MISSING_OUTPUT, SYSTEM, LOST)
+EXPANSION = "expansion"  # what it has printed cannot be added to the workflow
+CAUSES = (OUT_OF_MEMORY, TIME_OUT, EXIT, KILLED, MISSING_OUTPUT, SYSTEM, LOST, EXPANSION)
 USED = "used"  # what an attempt used: memory (bytes), cpu (seconds), read and written (bytes)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from weft.model.estimates import Estimates
 from weft.model.platform import Platform
 from weft.model.schedule import Schedule
+from weft.model.workflow import Workflow
 
 # Whose fault it is that a task has failed. The first counts as a failure of the task; the last as a
 # loss of the machine under it, as ProcessorGone does; the other is nobody's, and counts as nothing.
@@ -257,6 +258,18 @@ class NewStrategy:
 
 
 @dataclass(frozen=True)
+class TasksAdded:
+    """A task is about to be done that adds others; they stand at the end of the workflow."""
+
+    time: float
+    by: int  # the task
+    more: Workflow  # the tasks that it adds, by themselves
+    workflow: Workflow  # with them, see `model.growth`
+    estimates: Estimates  # of all of it
+    digest: str = ""  # of what it has printed
+
+
+@dataclass(frozen=True)
 class StartTask:
     """Run a task on a processor now."""
 
@@ -331,5 +344,5 @@ class Replan:
     forced: bool = False  # the plan before cannot be followed any more, or there is none
 
 
-Heard = Event | NewPlan | NewEstimates | NewStrategy
+Heard = Event | NewPlan | NewEstimates | NewStrategy | TasksAdded
 Command = StartTask | SendItem | CancelTask | DropTransfer | WakeAt | Prepare | Replan

@@ -106,6 +106,7 @@ class Run:
     over_budget_at: float = math.nan  # when it was known that the budget was not enough
     deadline: float = math.inf  # by the run's clock
     late_at: float = math.nan  # when it was known that it would be late
+    added: tuple[tuple[float, int], ...] = ()  # when tasks were added, and how many there were
     planned_from: float = 0.0  # later, if it began just in time and followed plans from then on
 
     def __repr__(self) -> str:

@@ -212,6 +212,25 @@ def declared_needs(workflow: Workflow, memory: FloatArray | None = None) -> Need
     )
 
 
+def grown_needs(workflow: Workflow, known: Needs | None, found: Needs | None) -> Needs | None:
+    """What is known of tasks, and what was found of those that were added at the end."""
+    if known is None:
+        return found
+    if found is None:
+        found = declared_needs(workflow, np.full(workflow.n_tasks, np.nan))
+        assert found is not None
+    first = len(known.amount)
+    new = found.part(list(range(first, workflow.n_tasks)))
+    return Needs(
+        known.kinds,
+        known.pools,
+        sealed(np.concatenate([known.amount, new.amount])),
+        np.concatenate([known.width_ptr, known.width_ptr[-1] + new.width_ptr[1:]]),
+        np.concatenate([known.width, new.width]),
+        np.concatenate([known.factor, new.factor]),
+    )
+
+
 def kinds_and_pools(workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the columns of its needs are of, whatever is learnt of memory."""
     requests = [spec.request for spec in workflow.specs.values() if spec.request is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, csr
 from weft.files import one_line
 from weft.lazy import drawn_by
+from weft.model.estimates import Estimates
 from weft.model.money import Usage
 from weft.model.platform import Platform
 from weft.model.resources import MEMORY, Cores, Demand, Needs, held
@@ -173,6 +174,27 @@ class Schedule(FrozenArrays):
         before = np.zeros(len(tasks) + 1, dtype=np.int32)
         np.cumsum(kept, out=before[1:])
         return before[pointers], tasks[kept]
+
+    def with_tasks(self, workflow: Workflow, estimates: Estimates) -> Schedule:
+        """The plan of a workflow that has grown since: what was added has no time of its own in it.
+
+        That stands at the end, where it would be fastest, until there is a plan with it.
+        """
+        new = np.arange(self.workflow.n_tasks, workflow.n_tasks)
+        where = estimates.cost[new].argmin(axis=1).astype(np.int32)
+        last, cores = np.full(len(new), self.makespan), self.cores
+        if cores is not None:
+            ptr = np.concatenate([cores.ptr, cores.ptr[-1] + 1 + np.arange(len(new))])
+            cores = Cores(ptr, np.concatenate([cores.processor, where]))
+        return replace(
+            self,
+            workflow=workflow,
+            processor=np.concatenate([self.processor, where]),
+            start=np.concatenate([self.start, last]),
+            finish=np.concatenate([self.finish, last]),
+            cores=cores,
+            needs=estimates.needs,
+        )
 
     def arrivals(
         self,

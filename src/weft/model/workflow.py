@@ -47,6 +47,8 @@ class TaskSpec:
     around: Surroundings | None = None  # its environment; None: that of the run
     temp: tuple[str, ...] = ()  # outputs that go when their last reader is done
     protected: tuple[str, ...] = ()  # outputs that are not replaced unless it is asked for
+    expand: bool = False  # what it prints are tasks that are added when it is done
+    gathers: tuple[str, ...] = ()  # patterns of what it reads of the expansions that it waits for
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from weft.model.workflow import Workflow
+
 Trace = tuple[tuple[float, float], ...]  # (time, value): the value from that time on
 
 
@@ -21,3 +23,4 @@ class WorldFile:
     bandwidth: Mapping[tuple[str, str], Trace] = field(default_factory=dict)  # factors, both ways
     failures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     leaving: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # announced, gone
+    expansions: Mapping[str, Workflow] = field(default_factory=dict)  # by task, what it adds

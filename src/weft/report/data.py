@@ -262,7 +262,7 @@ def _reason(replayed: Replayed, task: int, event: TaskFailed, last: bool) -> str
 def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
     """Every task that is done, the slowest first."""
     wf, log = run.workflow, run.attempts
-    # what was expected at first; processors that came later were not known then
+    # what was expected at first; processors and tasks that came later were not known then
     first, later = replayed.header.estimates.cost, replayed.driver.coordinator.estimates.cost
     memory, result = amounts_held(run, MEMORY), []
     for task, k in enumerate(run.final_attempts().tolist()):
@@ -274,7 +274,9 @@ def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
                 task=wf.task_names[task],
                 category=wf.spec(task).category or NO_CATEGORY,
                 processor=run.platform.processor_names[p],
-                expected=float(first[task, p] if p < first.shape[1] else later[task, p]),
+                expected=float(
+                    first[task, p] if task < len(first) and p < first.shape[1] else later[task, p]
+                ),
                 seconds=float(run.task_seconds[k]),
                 cores=log.width(k),
                 memory=float(memory[k]),

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft.arrays import FloatArray
 from weft.errors import InputError
+from weft.formats.growing import printed_tasks
 from weft.formats.resources import request_fields, request_from_fields
 from weft.formats.surroundings import surroundings_fields, surroundings_from_fields
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
-from weft.formats.weft_workflow import workflow_to_dict
+from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
 from weft.model import Estimates, Evaluation, Platform, Schedule, TaskSpec, Workflow
 from weft.model.amounts import Amount
 from weft.model.events import (
@@ -34,8 +36,10 @@ from weft.model.events import (
     NewStrategy,
     SendItem,
     StartTask,
+    TasksAdded,
     WakeAt,
 )
+from weft.model.growth import grow
 from weft.model.resources import Cores, Needs
 from weft.quantities import first_few
 from weft.runs.journal import Journal, plain, real
@@ -137,7 +141,8 @@ def _said_of(spec: TaskSpec) -> dict[str, Any]:
 
 def _spec_from(said: dict[str, Any]) -> TaskSpec:
     retry = tuple((cause, times) for cause, times in said.get("retry", ()))
-    lists = {key: tuple(said.get(key, ())) for key in ("ignores", "temp", "protected")}
+    named = ("ignores", "temp", "protected", "gathers")
+    lists = {key: tuple(said.get(key, ())) for key in named}
     fields = said | lists | {"retry": retry}
     default = fields.pop("default_memory", None)
     if "around" in fields:
@@ -254,9 +259,14 @@ class Header:
     # the keys of what is no part of the run and only comes before what is, by task and name
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     taken: Mapping[str, KeptResult] = field(default_factory=dict)  # results of others, by task
+    expansions: Mapping[str, str] = field(default_factory=dict)  # see Rest
 
     def own_part(self, workflow: Workflow) -> Workflow:
         """What of a workflow the run has to do, if it has not changed since."""
+        for task, text in self.expansions.items():
+            if task in workflow.task_names:
+                more = printed_tasks(text, workflow_from_dict)
+                workflow = grow(workflow, workflow.task_names.index(task), more)
         others = {*self.up_to_date, *self.left_out}
         return workflow.part(np.array([name not in others for name in workflow.task_names]))
 
@@ -288,6 +298,7 @@ class Header:
             **({"reasons": dict(self.reasons)} if self.reasons else {}),
             **({"after": dict(self.after)} if self.after else {}),
             **({"taken": dict(self.taken)} if self.taken else {}),
+            **({"expansions": dict(self.expansions)} if self.expansions else {}),
         }
 
     @staticmethod
@@ -327,6 +338,7 @@ class Header:
             reasons=content.get("reasons", {}),
             after=content.get("after", {}),
             taken={name: KeptResult.read(kept) for name, kept in content.get("taken", {}).items()},
+            expansions=content.get("expansions", {}),
         )
 
 
@@ -354,6 +366,8 @@ def entry_to_dict(entry: Heard) -> dict[str, Any]:
         }
     if isinstance(entry, NewStrategy):
         return {"t": "strategy", **vars(entry)}
+    if isinstance(entry, TasksAdded):
+        return _added_to_entry(entry)
     plan = entry.schedule
     answer = {
         "t": "plan",
@@ -373,6 +387,29 @@ def entry_to_dict(entry: Heard) -> dict[str, Any]:
     }
 
 
+def _added_to_entry(entry: TasksAdded) -> dict[str, Any]:
+    """Added tasks by themselves; of estimates what is new, and the needs of all, if there are."""
+    new = replace(entry.estimates, cost=entry.estimates.cost[-entry.more.n_tasks :])
+    return {
+        "t": "tasks",
+        "time": entry.time,
+        "by": entry.by,
+        "digest": entry.digest,
+        "added": workflow_to_entry(entry.more),
+        **estimates_to_entry(new, "cost"),
+    }
+
+
+def _added_from_entry(
+    content: dict[str, Any], time: float, workflow: Workflow, cost: FloatArray | None
+) -> TasksAdded:
+    by, more = int(content["by"]), workflow_from_entry(content["added"])
+    new = estimates_from_entry(content, "cost")
+    assert cost is not None
+    estimates = replace(new, cost=np.concatenate([cost, new.cost]))
+    return TasksAdded(time, by, more, grow(workflow, by, more), estimates, content["digest"])
+
+
 def _cores_to_entry(cores: Cores | None) -> dict[str, Any]:
     """The cores of a plan's tasks, where they take more than a processor each."""
     if cores is None:
@@ -381,9 +418,13 @@ def _cores_to_entry(cores: Cores | None) -> dict[str, Any]:
 
 
 def entry_from_dict(
-    content: dict[str, Any], workflow: Workflow, platform: Platform, needs: Needs | None = None
+    content: dict[str, Any],
+    workflow: Workflow,
+    platform: Platform,
+    needs: Needs | None = None,
+    cost: FloatArray | None = None,
 ) -> Heard:
-    """The same, read back; the platform and the needs are those known at that time."""
+    """The same, read back; platform, needs and costs are those known at that time."""
     time = real(content["time"])
     if content["t"] == "event":
         kind = KINDS[content["kind"]]
@@ -394,6 +435,8 @@ def entry_from_dict(
         return NewEstimates(time, estimates, platform, content.get("because", ""))
     if content["t"] == "strategy":
         return NewStrategy(time, content["strategy"], content["because"])
+    if content["t"] == "tasks":
+        return _added_from_entry(content, time, workflow, cost)
     if content["t"] != "plan":
         raise InputError(f"the journal has an entry of an unknown kind: {content['t']!r}")
     if "planner" not in content:

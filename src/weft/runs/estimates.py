@@ -36,7 +36,7 @@ from weft.model import Estimates, Expectation, Platform, Workflow
 from weft.model.call import Calls
 from weft.model.causes import CAUSE, USED
 from weft.model.events import Event, LinkChanged, SpeedChanged
-from weft.model.resources import declared_needs
+from weft.model.resources import declared_needs, grown_needs
 from weft.quantities import duration, first_few
 from weft.runs.money import price_rules, priced
 from weft.runs.options import Options
@@ -97,12 +97,11 @@ class Estimating:
         history: History,
         learner: Learner,
     ) -> None:
-        self.workflow, self.run, self.origin = workflow, run, origin
-        self.categories, self.commands = categories_of(workflow), commands
+        self.run, self.origin = run, origin
         self.history, self.learner = history, learner
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
-        self._sizes = np.full(workflow.n_tasks, math.nan)  # of inputs, as last asked for
+        self._sizes: FloatArray = np.empty(0)  # of inputs, as last asked for
         self._resized: set[int] = set()  # items that are measured since
         self._estimates: Estimates | None = None
         self._measured: BoolArray | None = None  # the tasks that have a history
@@ -113,7 +112,44 @@ class Estimating:
         self._rested = 0.0
         self._free: list[int] = []  # tasks that are up to date: they take no time
         self._new_free = False
-        self._in_ptr = workflow.in_ptr.tolist()
+        self._take_tasks(workflow, commands)
+
+    def _take_tasks(self, workflow: Workflow, commands: Sequence[str]) -> None:
+        """Know what the tasks are like."""
+        self.workflow, self.commands = workflow, commands
+        self.categories, self._in_ptr = categories_of(workflow), workflow.in_ptr.tolist()
+        more = np.full(workflow.n_tasks - len(self._sizes), math.nan)
+        self._sizes = np.concatenate([self._sizes, more])
+
+    def grow(
+        self,
+        workflow: Workflow,
+        calls: Sequence[Call] | None,
+        directory: Path,
+        known: Estimates,
+        platform: Platform,
+        machines: Machines,
+    ) -> Estimates:
+        """What is known, and what is expected of tasks that were added at the end.
+
+        The history is asked for what they are like; what this run has measured is in it by then.
+        """
+        self._take_tasks(workflow, commands_of(workflow, calls))
+        self._needs = None
+        self.learner.flush(now=True)
+        if (repository := self.learner.repository) is not None:
+            with suppress(WeftError):  # what was read before is known
+                self.history = repository.history(self.categories, self.commands, self.origin)
+        if calls is None:
+            self.look_at_files(directory)
+        self._resized |= set(self.bytes)
+        found = self.with_memory(self.predict(platform, machines), platform).estimates
+        first = len(known.cost)
+        self._estimates = Estimates(
+            np.concatenate([known.cost, found.cost[first:]]),
+            grown_needs(workflow, known.needs, found.needs),
+        )
+        return self._estimates
 
     @staticmethod
     def open(

@@ -48,6 +48,7 @@ from weft.runs.entries import (
     rules_of,
 )
 from weft.runs.estimates import Estimating
+from weft.runs.growing import Growing
 from weft.runs.home import RunHome, check_system
 from weft.runs.journal import Contents, Journal
 from weft.runs.lock import RunLock, claim, release
@@ -200,7 +201,7 @@ def take_up(
     for event in events:
         if not _is_known(coordinator, event):
             commands += session.driver.take(event)
-            session.note(event)
+            session.note(event if session.growing is None else session.growing.as_heard(event))
     n, producer = coordinator.workflow.n_items, coordinator.workflow.item_producer
     for item, host in state.items_held() if outdated else ():
         if int(producer[item]) in outdated:
@@ -337,6 +338,7 @@ def open_run(
             reasons=rest.reasons,
             after={} if rest.survey is None else rest.survey.keys_before(),
             taken=rest.taken,
+            expansions=rest.expansions,
         )
         driver, recorder = set_out(header), JournalRecorder()
         coordinator, tracker = driver.coordinator, driver.coordinator.tracker
@@ -360,6 +362,7 @@ def open_run(
         recorder.note("beat", **moment(clock))
         session.begin = driver.begin if first is None else lambda: first
         session.rest, session.store, session.resources = rest, store, stack.pop_all()
+        session.growing = _growing(session, home, calls, options)
         return session
 
 
@@ -378,7 +381,10 @@ def find_rest(
     check_work(workflow, calls, options)
     if not (ask_store and uses_store(calls, options)):
         return Rest.whole(workflow, calls)
-    return Rest.find(workflow, options, calls=calls)
+    rest = Rest.find(workflow, options, calls=calls)
+    if rest.expansions:
+        find_scheme(options.on).check_work(workload(rest.workflow, calls, options))
+    return rest
 
 
 def _remove_unused(home: RunHome) -> None:
@@ -424,7 +430,7 @@ def reopen_run(
         replayed = replay(contents, home.data)
         header, driver = replayed.header, replayed.driver
         if workflow is not None:
-            check_same(header.workflow, header.own_part(workflow), header.id, header.functions)
+            check_same(replayed.declared, header.own_part(workflow), header.id, header.functions)
         if header.functions and (calls is None or workflow is None):
             raise InputError(
                 f"run {header.id} is of Python functions, which are in no journal: resume it "
@@ -474,7 +480,21 @@ def reopen_run(
         coordinator.forget_alarm()
         session.begin = lambda: take_up(session, clock.set, known, budget, outdated)
         session.rest, session.store, session.resources = rest, store, stack.pop_all()
+        session.growing = _growing(session, home, calls, options)
         return session
+
+
+def _growing(
+    session: Session, home: RunHome, calls: Sequence[Call] | None, options: Options
+) -> Growing | None:
+    """What a run needs to add tasks; None if no task of it does."""
+    if not any(spec.expand for spec in session.header.workflow.specs.values()):
+        return None
+
+    def claim_all(workflow: Workflow) -> None:
+        claim(home, outputs(workflow, calls))
+
+    return Growing(session, lambda workflow: workload(workflow, calls, options), claim_all)
 
 
 def _check_calls(

@@ -14,7 +14,7 @@ from weft.engine.driver import Driver, record
 from weft.engine.facts import Facts
 from weft.engine.state import RunState
 from weft.errors import InputError
-from weft.model import ENDS, Run
+from weft.model import ENDS, Run, Workflow
 from weft.model.events import (
     REUSED,
     Command,
@@ -30,6 +30,7 @@ from weft.model.events import (
     Replan,
     SpeedChanged,
     TaskFinished,
+    TasksAdded,
 )
 from weft.runs.entries import (
     RULES,
@@ -42,7 +43,7 @@ from weft.runs.entries import (
 from weft.runs.journal import Contents
 from weft.runs.money import within_limits
 
-HEARD = ("event", "plan", "estimates", "strategy")
+HEARD = ("event", "plan", "estimates", "strategy", "tasks")
 CHANGES = (
     ProcessorJoined,
     ProcessorGone,
@@ -55,7 +56,7 @@ CHANGES = (
 
 @dataclass
 class Replayed:
-    """A run as its journal tells it, ready to go on."""
+    """A run as its journal tells it, ready to go on; the header has all tasks that were added."""
 
     header: Header
     driver: Driver
@@ -64,6 +65,10 @@ class Replayed:
     ends: list[dict[str, Any]] = field(default_factory=list)
     sessions: list[float] = field(default_factory=list)  # when it was resumed
     until: float = 0.0  # the last time that the journal has
+    declared: Workflow = field(init=False)  # as it set out
+
+    def __post_init__(self) -> None:
+        self.declared = self.header.workflow
 
     def run(self) -> Run:
         """The record of the run as far as it came."""
@@ -106,6 +111,7 @@ def replay(contents: Contents, directory: Path) -> Replayed:
     # perhaps only since it was resumed
     if driver.planner is not None:
         driver.planner = within_limits(driver.planner, coordinator)
+    replayed.header = replace(header, workflow=coordinator.workflow)
     return replayed
 
 
@@ -135,8 +141,7 @@ class JournalReader:
         self.pass_notes()
         self.left -= 1
         coordinator = self._replayed.driver.coordinator
-        content, needs = self._entries.popleft(), coordinator.estimates.needs
-        return entry_from_dict(content, coordinator.workflow, coordinator.platform, needs)
+        return _next(self._entries.popleft(), coordinator)
 
     def pass_notes(self) -> None:
         """Go on to what was heard next; what was decided then is kept beside what is now."""
@@ -190,15 +195,24 @@ def _take_facts(replayed: Replayed, facts: Facts, entries: list[dict[str, Any]])
     facts.decide_again()
 
 
+def _next(content: dict[str, Any], coordinator: Coordinator) -> Heard:
+    """What was heard next, by what was known then."""
+    known = coordinator.estimates
+    return entry_from_dict(
+        content, coordinator.workflow, coordinator.platform, known.needs, known.cost
+    )
+
+
 def _take_fact(driver: Driver, facts: Facts, content: dict[str, Any], judged: bool) -> None:
     coordinator = facts.coordinator
-    needs = coordinator.estimates.needs
-    entry = entry_from_dict(content, coordinator.workflow, coordinator.platform, needs)
+    entry = _next(content, coordinator)
     driver.note(entry)
     if isinstance(entry, Event):
         facts.hear(entry)
     elif isinstance(entry, NewEstimates):
         facts.learn(entry)
+    elif isinstance(entry, TasksAdded):
+        facts.add_tasks(entry)
     elif isinstance(entry, NewStrategy):
         facts.follow_plans(driver.switch(entry), entry)
     else:

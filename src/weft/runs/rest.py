@@ -15,11 +15,15 @@ import numpy as np
 from weft.durable import reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.executors.results import KeptResults, NoResultError, load_result
+from weft.formats.growing import printed_tasks
+from weft.formats.weft_workflow import workflow_from_dict
 from weft.model import Estimates, Workflow
 from weft.model.call import Call, Calls, calls_of_part
+from weft.model.growth import expansion_file, grow
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
 from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
+from weft.runs.growing import check_added, printed_by
 from weft.runs.home import RunHome, check_private, check_system, runs
 from weft.runs.journal import decode
 from weft.runs.lock import is_driven
@@ -51,6 +55,8 @@ class Rest:
     # results of other tasks that these take, by their names, in the order of their numbers
     taken: Mapping[str, KeptResult] = field(default_factory=dict)
     kept: KeptResults | None = None  # results of functions, of all runs of the directory
+    # what tasks have printed that are up to date, and have added tasks before anything was run
+    expansions: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
@@ -78,6 +84,10 @@ class Rest:
         """What the directory and its store leave to do; nothing is begun."""
         kept = None if calls is None else _kept_results(options.directory)
         survey, former = _survey(workflow, options, calls=calls, kept=kept)
+        expansions = dict[str, str]()
+        while calls is None and (news := _known_expansions(survey, expansions)):
+            workflow, options = _with_known(workflow, options, news, expansions)
+            survey, former = _survey(workflow, options)
         _check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
         _check_protected(survey)
         names = workflow.task_names
@@ -95,6 +105,7 @@ class Rest:
             part,
             {names[t]: _result_of(survey, t) for t in outer},
             kept,
+            expansions,
         )
 
     @staticmethod
@@ -110,6 +121,25 @@ class Rest:
         _check_protected(survey, header.id)
         _check_edited(survey, options.directory, "if it is deleted, the run makes it again")
         return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey, former)
+
+    def grown(self, workflow: Workflow, done: Collection[str], header: Header) -> Rest:
+        """The same with tasks that were added to what is run, of which these are done."""
+        numbers = tuple(range(workflow.n_tasks))
+        if self.survey is None:
+            return replace(self, workflow=workflow, numbers=numbers)
+        asked, names = self.survey.asked, {*workflow.task_names}
+        known = {*names, *WorkflowGraph(workflow).maker}
+        force = names if asked.force is True else names.intersection(asked.force or ())
+        asked = replace(
+            asked,
+            targets=tuple(target for target in asked.targets if target in known),
+            force=force.difference(done),
+            done={*done},
+            after=header.after,
+        )
+        data = self.survey.memory.data
+        survey = Survey(workflow, data, Store.read(data), asked)
+        return replace(self, workflow=workflow, numbers=numbers, survey=survey)
 
     def outdated(self) -> set[int]:
         """The tasks whose results the store knows, but which do not hold any more."""
@@ -150,6 +180,11 @@ class Rest:
         """What is known of these tasks, out of what is known of all."""
         if len(self.numbers) == len(estimates.cost):
             return estimates
+        if max(self.numbers, default=0) >= len(estimates.cost):
+            raise InputError(
+                "the estimates are of the declared tasks, but there are others that were added by "
+                "a run before: leave the estimates out"
+            )
         return estimates.part(list(self.numbers))
 
     @staticmethod
@@ -339,6 +374,36 @@ def _survey(
         store.add_lines(parse(former.lines).lines)
         survey = Survey(workflow, data, store, asked)
     return survey, former
+
+
+def _known_expansions(survey: Survey, known: Mapping[str, str]) -> dict[int, str]:
+    """What tasks have printed that are up to date, by task; but for those that are known."""
+    workflow, found = survey.workflow, dict[int, str]()
+    for task, spec in workflow.specs.items():
+        name = workflow.task_names[task]
+        if not spec.expand or name in known or survey.states[task] is not State.UP_TO_DATE:
+            continue
+        if (Path(survey.memory.data) / expansion_file(name)).exists():
+            found[task] = printed_by(name, Path(survey.memory.data))
+    return found
+
+
+def _with_known(
+    workflow: Workflow, options: Options, news: Mapping[int, str], known: dict[str, str]
+) -> tuple[Workflow, Options]:
+    """The workflow with what tasks have printed before; one that cannot be added is made again."""
+    for task, text in news.items():
+        name = workflow.task_names[task]
+        known[name] = text
+        try:
+            more = printed_tasks(text, workflow_from_dict)
+            grown = grow(workflow, task, more)
+            check_added(grown, workflow.n_items, options.directory, options.absolute)
+            workflow = grown
+        except WeftError:  # it says so when it is run
+            if options.force is not True:
+                options = replace(options, force=(*(options.force or ()), name))
+    return workflow, options
 
 
 def _kept_results(directory: Path) -> KeptResults:

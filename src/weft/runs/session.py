@@ -16,7 +16,7 @@ import numpy as np
 from weft.engine.coordinator import Coordinator
 from weft.engine.driver import Driver
 from weft.engine.state import RunState, TaskState
-from weft.model import Estimates, Platform
+from weft.model import Estimates, Platform, Workflow
 from weft.model.causes import CAUSE
 from weft.model.events import (
     OWN_FAULT,
@@ -26,6 +26,7 @@ from weft.model.events import (
     Event,
     Heard,
     ItemArrived,
+    ItemLost,
     NewEstimates,
     NewStrategy,
     Paused,
@@ -39,6 +40,7 @@ from weft.model.events import (
 )
 from weft.runs.entries import Header, JournalRecorder
 from weft.runs.estimates import Estimating, Links, as_measured
+from weft.runs.growing import Growing, as_lost
 from weft.runs.home import RunHome
 from weft.runs.money import Lateness, Overdue, Spending, priced
 from weft.runs.options import AUTO, PLANNED
@@ -229,6 +231,7 @@ class Session:
         self.begin: Callable[[], list[Command]] = driver.begin  # what is to be done first
         self.rest: Rest | None = None  # what of the whole workflow it does
         self.store: RunStore | None = None  # None: results are not known by their keys
+        self.growing: Growing | None = None  # tasks that add others
         self.resources = ExitStack()  # what is let go of in the end
         self.recorder, self.estimating = recorder, estimating
         self.clock, self.listener = clock, listener
@@ -290,8 +293,18 @@ class Session:
         self.ask_for_beat()
         self.driver.drive(commands)
 
+    def take_tasks(self, workflow: Workflow, done: list[str]) -> None:
+        """There are more tasks, at the end; these are done."""
+        self.header = replace(self.header, workflow=workflow)
+        if self.rest is not None:
+            self.rest = self.rest.grown(workflow, done, self.header)
+            if self.store is not None and self.rest.survey is not None:
+                self.store.survey_again(self.rest.survey, self.rest.numbers)
+
     def look(self, events: list[Event]) -> None:
         """Note and show what was heard, once what follows from it is under way."""
+        if self.growing is not None:
+            events = [self.growing.as_heard(event) for event in events]
         for event in events:
             self.note(event)
         if self.requests is not None and self.requests.awaited:
@@ -317,6 +330,10 @@ class Session:
 
     def read(self, event: Event) -> list[Heard]:
         """What the coordinator is to hear of it: processors that it does not know come before."""
+        if self.growing is not None and isinstance(event, TaskFinished):
+            return self.growing.read(event)
+        if isinstance(event, ItemLost):
+            return [as_lost(event, self.coordinator.workflow)]
         if isinstance(event, Beat):
             if self.coordinator.state.running():
                 self.recorder.note("beat", **moment(self.clock))

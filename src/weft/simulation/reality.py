@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from weft.model.resources import Needs
 from weft.model.world import WorldFile
 
 Given = TypeVar("Given")  # what a section of a world file says of one processor, or host
+ADDED = 1  # likewise, of tasks that are added
 WORLD = 0x776F  # so that the seed of a graph does not draw the same numbers for its world
 
 
@@ -34,6 +35,8 @@ class Reality(FrozenArrays):
     work: FloatArray  # with the fewest cores that a task takes
     changes: Sequence[Event] = ()
     needs: Needs | None = None  # what more cores are good for; None: every task takes one
+    expansions: Mapping[str, Workflow] = field(default_factory=dict)  # by task, what it adds
+    added_factors: Mapping[str, float] = field(default_factory=dict)  # of what is estimated of that
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,14 +89,34 @@ def from_world(
     drawn = draw(workflow, platform, estimates, qoi, seed, per_processor)
     changes = _presence(platform, world, drawn.changes)
     changes += _availability(platform, world) + _bandwidth(platform, world)
-    work = drawn.work * _factors(workflow, world)[:, None]
-    return Reality(work, changes, estimates.needs)
+    added = _added(workflow, world)
+    given = {task: factor for task, factor in world.durations.items() if task not in added}
+    work = drawn.work * _factors(workflow, given)[:, None]
+    factors = {task: world.durations.get(task, factor) for task, factor in added.items()}
+    if qoi > 0:
+        rng = np.random.default_rng([seed, WORLD, ADDED])
+        factors = {task: float(rng.uniform(1 - qoi, 1 + qoi)) for task in added}
+    return Reality(work, changes, estimates.needs, world.expansions, factors)
 
 
-def _factors(workflow: Workflow, world: WorldFile) -> FloatArray:
+def _added(workflow: Workflow, world: WorldFile) -> dict[str, float]:
+    """The tasks that are added in a world; whoever adds some must be known, and say so."""
+    added = {task: 1.0 for more in world.expansions.values() for task in more.task_names}
+    expand = {workflow.task_names[t] for t, spec in workflow.specs.items() if spec.expand}
+    for more in world.expansions.values():
+        expand |= {more.task_names[t] for t, spec in more.specs.items() if spec.expand}
+    for task in world.expansions:
+        if task not in expand and task in {*workflow.task_names, *added}:
+            raise wrong("the task does not say `expand: true`", "expansions", task)
+        if task not in expand:
+            raise unknown("task", task, expand, "expansions", task)
+    return added
+
+
+def _factors(workflow: Workflow, durations: Mapping[str, float]) -> FloatArray:
     index = {task: i for i, task in enumerate(workflow.task_names)}
     factors = np.ones(workflow.n_tasks)
-    for task, factor in world.durations.items():
+    for task, factor in durations.items():
         factors[_found("task", task, index, "durations", task)] = factor
     return factors
 

@@ -15,6 +15,7 @@ from weft.engine.online_estimates import OnlineEstimates
 from weft.engine.retries import RetryPolicy
 from weft.model import Estimates, Platform, Run, Workflow
 from weft.simulation.deciding import Deciding
+from weft.simulation.expanding import Expanding
 from weft.simulation.kernels.drive import drive
 from weft.simulation.reality import Reality
 from weft.simulation.simulated import SimulatedExecutor
@@ -93,7 +94,11 @@ def simulate_run(
     driver = Driver(coordinator, planner, executor, events=[] if by_events else None)
     if coordinator.policy is not None and coordinator.policy.learn:
         driver.online = OnlineEstimates.of(workflow, platform, known)
-    if by_events or coordinator.tracker.cuts:  # when the money is gone is no event of the kernels'
+    grows = bool(reality.expansions)
+    if grows:
+        driver.observer = Expanding(driver, executor, strategy.name == "ideal")
+    # when the money is gone, or tasks are added, is no event of the kernels'
+    if by_events or coordinator.tracker.cuts or grows:
         driver.drive()
     else:
         run_natively(driver, executor)

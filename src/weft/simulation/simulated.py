@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from weft.model.events import (
     WakeAt,
     Woken,
 )
+from weft.model.resources import Needs
 from weft.simulation.kernels.world import (
     COUNTS,
     N_HEAP,
@@ -160,6 +162,13 @@ class SimulatedExecutor:
         if kind == NO_EVENT:
             return None
         return self._alarm(float(time)) if kind == WAKE else event_of(kind, which, time, value)
+
+    def grow(self, workflow: Workflow, work: FloatArray, needs: Needs | None) -> None:
+        """There are more tasks and items, at the end of the workflow."""
+        self.reality = replace(self.reality, work=work, needs=needs)
+        self.world = self.world._replace(
+            work=self.reality.work.reshape(-1), item_size=workflow.item_size
+        )
 
     def make_room(self, attempts: int, transfers: int, burst: int = 1) -> None:
         """Make the arrays long enough for so many, and the heap for what one event can bring."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.model.call import Call
+from weft.model.growth import passed_by
 from weft.model.surroundings import Surroundings
 from weft.model.workflow import TaskSpec
 from weft.shell import BY_ITS_FOLDER, is_inner, matching, named_paths, text_of
@@ -159,7 +160,8 @@ class NamedFiles:
 
     def of(self, spec: TaskSpec, declared: Collection[str]) -> list[str]:
         """The files and folders that belong to a command, but are not declared."""
-        text, ignores = text_of(spec.run or "", spec.shell, spec.around), spec.ignores
+        text = text_of(spec.run or "", spec.shell, spec.around)
+        ignores = passed_by(spec) if spec.gathers else spec.ignores
         names = words_of(text)
         for _, matched in matching(text, self._data, ignores):
             names.update(matched)

@@ -35,6 +35,15 @@ class RunStore:
         taken: Iterable[int] = (),
     ) -> None:
         self.folder, self.run, self.kept = str(survey.store.folder), run, kept
+        self._made: queue.SimpleQueue[tuple[int, Mapping[str, Entry], str]] = queue.SimpleQueue()
+        self.survey_again(survey, numbers, taken)
+
+    def survey_again(
+        self, survey: Survey, numbers: Sequence[int], taken: Iterable[int] = ()
+    ) -> None:
+        """Go by this survey from now on: of a run that begins, or has more tasks."""
+        if hasattr(self, "_survey"):
+            self._keep_news()
         self._survey, self._numbers = survey, numbers
         self._own = {number: task for task, number in enumerate(numbers)}
         known = survey.tasks(State.UP_TO_DATE)  # of a run that is resumed; else they are no part
@@ -42,7 +51,7 @@ class RunStore:
         known = [n for n in known if n in self._own and survey.can_be_taken(n)]
         self._found = [self._own[n] for n in known if names[n] not in done]
         self._with_taken = [*numbers, *taken]
-        self._made: queue.SimpleQueue[tuple[int, Mapping[str, Entry], str]] = queue.SimpleQueue()
+        self.__dict__.pop("_as_it_is", None)
 
     def begin(self, task: int) -> tuple[Making, Result | None]:
         """What an attempt would be made from, and what came out of that before, if it is there.
@@ -91,7 +100,7 @@ class RunStore:
 
     def note(self, task: int, contents: Mapping[str, Entry], content: str = "") -> None:
         """A task has made these outputs, or a result of this content; from any thread."""
-        self._made.put((self._numbers[task], contents, content))
+        self._made.put((task, contents, content))
 
     def add_files(self, making: Making, task: str, contents: Mapping[str, Entry]) -> None:
         """Have it known what a command has made elsewhere, before any of it is published."""
@@ -113,7 +122,8 @@ class RunStore:
 
     def _take_made(self) -> None:
         while not self._made.empty():
-            number, contents, content = self._made.get()
+            task, contents, content = self._made.get()
+            number = self._numbers[task]
             decided = self._survey.finish(number, contents, content)
             self._remove(self._survey.spent(number, self._own))
             found = filter(self._survey.can_be_taken, decided.up_to_date)
@@ -132,5 +142,8 @@ class RunStore:
         """Remove what nobody will read, also of a run that was killed; remember what was read."""
         self._take_made()
         self._remove(self._survey.spent(None, self._own))
+        self._keep_news()
+
+    def _keep_news(self) -> None:
         if news := self._survey.take_news():
             append(self.folder, self.run, news)

@@ -290,6 +290,9 @@ class Survey:
             waits = reader in run and names[reader] not in done
             return states[reader] is State.UP_TO_DATE and not waits
 
+        expanding = (t for t, spec in self.workflow.specs.items() if spec.expand)
+        if self._temporary and not all(map(is_over, expanding)):
+            return []  # what is added may read it
         found = list[str]()
         for name in self._temporary if task is None else graph.read[task]:
             readers = self._temporary.get(name, ())

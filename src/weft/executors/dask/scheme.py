@@ -31,6 +31,7 @@ class Dask(Scheme):
 
     def check_work(self, work: Workload) -> None:
         """Where only inputs travel to the workers, patterns would match nothing there."""
+        from weft.model.growth import passed_by
         from weft.shell import listed_files, matching, text_of
 
         if work.shared:
@@ -44,7 +45,7 @@ class Dask(Scheme):
             return
         for task, spec in work.workflow.specs.items():
             text = text_of(spec.run or "", spec.shell, spec.around)
-            for pattern, names in matching(text, str(work.directory), spec.ignores):
+            for pattern, names in matching(text, str(work.directory), passed_by(spec)):
                 lost = sorted(set(names).difference(listed_files(work.workflow, task)))
                 if lost:
                     name = work.workflow.task_names[task]

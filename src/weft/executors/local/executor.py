@@ -62,6 +62,7 @@ from weft.model.events import (
 )
 from weft.model.platform import Platform
 from weft.model.resources import GPUS, Host
+from weft.model.workflow import Workflow
 from weft.store.making import Making
 
 
@@ -153,6 +154,10 @@ class LocalExecutor(Listening[LocalAttempt]):
         for p in range(n, n + count):
             more = p < n + count - 1
             self.post(ProcessorJoined(p, 0.0, more))
+
+    def extend(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+        """Know the tasks that were added."""
+        self._jobs.take_tasks(workflow, calls)
 
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
         """What happened since the journal ended: what is left of that time is ended first."""
@@ -338,7 +343,9 @@ class LocalJobs(Jobs):
     def __init__(self, work: Workload, home: Path, host: Host) -> None:
         super().__init__(work, os.path.realpath(work.directory), os.path.realpath(home))
         count = int(host.amounts.get(GPUS, 0))
-        gpus = gpu_names(count) if self.allotting.counts_gpus else ()
+        # whoever is added may ask for some
+        may_ask = any(spec.expand for spec in work.workflow.specs.values())
+        gpus = gpu_names(count) if self.allotting.counts_gpus or may_ask else ()
         self.holdings = Holdings(host.amounts, gpus)
         self._cpus = usable_cpus()
         self.done = os.path.join(self.home, "attempts", "done.jsonl")

@@ -1,0 +1,106 @@
+"""Tasks that add others: `expand`, `after`, and what an expansion has printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from weft.errors import InputError
+from weft.formats.fields import check_fields, mapping, name, sequence, shown, unknown, wrong
+from weft.formats.texts import parse_yaml
+from weft.model import Item, Workflow
+from weft.model.growth import FOLDER, expansion_file
+
+ADDED_FIELDS = ("params", "shell", "defaults", "tasks", "edges", "files")
+_WILD = re.compile(r"[*?[]")
+
+Fields = Mapping[object, object]
+
+
+class Expansions:
+    """Which tasks of a file add tasks, who waits for them, and for which files of theirs."""
+
+    def __init__(self, bodies: Mapping[str, Fields]) -> None:
+        self._bodies = bodies
+        self._expands = {task for task, fields in bodies.items() if _is_true(fields, task)}
+        self._after = {task: self._waits(task) for task in bodies if "after" in bodies[task]}
+
+    def expands(self, task: str) -> bool:
+        """Whether it adds tasks when it is done."""
+        return task in self._expands
+
+    def files(self, task: str, key: str, listed: Sequence[str]) -> Sequence[str]:
+        """The files that a task lists, with what is printed by itself or by whom it waits for."""
+        if key == "outputs" and task in self._expands:
+            return [*listed, expansion_file(task)]
+        if key == "inputs" and task in self._after:
+            awaited = [expansion_file(t) for t in self._after[task] if t in self._expands]
+            return [file for file in listed if not (awaited and _WILD.search(file))] + awaited
+        return listed
+
+    def gathers(self, task: str, listed: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+        """The patterns of what it reads of the expansions that it waits for."""
+        if self._expands.isdisjoint(self._after.get(task, ())):
+            return ()
+        return tuple(file for file in listed() if _WILD.search(file))
+
+    def edges(self, index: Mapping[str, int], known: Iterable[Item]) -> list[Item]:
+        """Whoever waits for a task that adds none just comes after it."""
+        pairs = {(item.producer, *item.consumers) for item in known}
+        found = [
+            (index[other], index[task])
+            for task, others in self._after.items()
+            for other in others
+            if other not in self._expands
+        ]
+        return [Item(0.0, pair[0], (pair[1],)) for pair in found if pair not in pairs]
+
+    def _waits(self, task: str) -> list[str]:
+        place = ("tasks", task, "after")
+        others = [name(other, *place) for other in sequence(self._bodies[task]["after"], *place)]
+        for k, other in enumerate(others):
+            if other not in self._bodies:
+                raise unknown("task", other, self._bodies, *place)
+            if other == task:
+                raise wrong("the task waits for itself", *place)
+            if other in others[:k]:
+                raise wrong(f"{shown(other)} is listed twice", *place)
+        return others
+
+
+def _is_true(fields: Fields, task: str) -> bool:
+    expand = fields.get("expand", False)
+    if not isinstance(expand, bool):
+        raise wrong(f"expected true or false, not {shown(expand)}", "tasks", task, "expand")
+    return expand
+
+
+def printed_tasks(text: str, read: Callable[[Mapping[str, object]], Workflow]) -> Workflow:
+    """The tasks that a task has printed, read as those of a file are."""
+    if not text.strip():
+        raise InputError("it has printed nothing; `tasks: {}` adds no tasks")
+    return added_tasks(mapping(parse_yaml(text)), read)
+
+
+def added_tasks(document: Fields, read: Callable[[Mapping[str, object]], Workflow]) -> Workflow:
+    """The tasks that are added, from the content of what adds them."""
+    check_fields(document, ADDED_FIELDS)
+    if document.get("tasks") == {}:
+        return Workflow.from_items("", [], [], [])
+    return read(document)  # type: ignore[arg-type]
+
+
+def as_written(
+    workflow: Workflow, task: int, inputs: list[str] | None, outputs: list[str] | None
+) -> dict[str, list[str] | None]:
+    """The files that a task lists, and whom it waits for, as a file says it."""
+    spec, names = workflow.spec(task), workflow.task_names
+    read, made = inputs or [], outputs or []
+    if not spec.expand and not any(file.startswith(FOLDER) for file in read):
+        return {"inputs": inputs, "outputs": outputs}
+    printed = {expansion_file(names[t]): names[t] for t, s in workflow.specs.items() if s.expand}
+    return {
+        "inputs": [f for f in read if f not in printed] + list(spec.gathers) or None,
+        "outputs": [file for file in made if file != expansion_file(names[task])] or None,
+        "after": [printed[file] for file in read if file in printed] or None,
+    }

@@ -1,0 +1,191 @@
+"""A workflow that grows: what a task has printed is added behind the tasks that there are.
+
+Old tasks and items keep their numbers. What a task prints is a file that it makes, so whoever reads
+that file waits for the expansion: for all that is added, and it reads what its patterns mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+from weft.arrays import FloatArray, csr, row_of_each
+from weft.errors import InputError
+from weft.model.resources import kinds_and_pools
+from weft.model.workflow import TaskSpec, Workflow
+
+FOLDER = ".weft/added"
+_LONGEST = 200  # characters of a name of a file
+
+
+def expansion_file(task: str) -> str:
+    """The file with the tasks that a task has printed."""
+    name = quote(task, safe=" +,=@")
+    if len(name) > _LONGEST:
+        name = hashlib.sha256(task.encode()).hexdigest()
+    return f"{FOLDER}/{name}.yaml"
+
+
+def is_expansion_file(workflow: Workflow, item: int) -> bool:
+    """Whether an item is what a task prints to add tasks."""
+    maker, names = int(workflow.item_producer[item]), workflow.item_names
+    if maker < 0 or names is None or not workflow.spec(maker).expand:
+        return False
+    return names[item] == expansion_file(workflow.task_names[maker])
+
+
+class _Items(NamedTuple):
+    """Items behind those that there are, and who reads what of all of them."""
+
+    names: list[str | None]
+    sizes: list[float]
+    producers: list[int]
+    uses: list[tuple[int, int]]  # item, task
+
+
+def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
+    """The workflow with what a task of it adds; an InputError if that cannot be."""
+    _check_names(workflow, more)
+    items = _added_items(workflow, more)
+    _let_wait(workflow, by, more, items)
+    uses = np.array(items.uses, dtype=np.int32).reshape(-1, 2)
+    rows = np.concatenate([row_of_each(workflow.use_ptr), uses[:, 0]]).astype(np.int32)
+    tasks = np.concatenate([workflow.use_task, uses[:, 1]]).astype(np.int32)
+    use_ptr, use_task = csr(rows, tasks, workflow.n_items + len(items.sizes))
+    old_names = workflow.item_names or (None,) * workflow.n_items
+    n = workflow.n_tasks
+    return Workflow(
+        name=workflow.name,
+        task_names=(*workflow.task_names, *more.task_names),
+        base_cost=np.concatenate([workflow.base_cost, more.base_cost]),
+        item_size=np.concatenate([workflow.item_size, items.sizes]),
+        item_producer=np.concatenate([workflow.item_producer, items.producers]).astype(np.int32),
+        use_ptr=use_ptr,
+        use_task=use_task,
+        processor_cost=_processor_cost(workflow, more),
+        item_names=(*old_names, *items.names),
+        specs={**workflow.specs, **{n + task: spec for task, spec in more.specs.items()}},
+        pools=workflow.pools,
+        notes=workflow.notes,
+    )
+
+
+def _check_names(workflow: Workflow, more: Workflow) -> None:
+    taken = set(workflow.task_names)
+    for name in more.task_names:
+        if name in taken:
+            raise InputError(f"there is a task {name!r} already", place=f"tasks.{name}")
+    known, new = kinds_and_pools(workflow), kinds_and_pools(more)
+    for had, asked, what in zip(known, new, ("resource", "pool"), strict=True):
+        unknown = sorted(set(asked).difference(had))
+        if unknown:
+            raise InputError(
+                f"an added task asks for the {what} {unknown[0]!r}, which no declared task asks for"
+            )
+
+
+def _added_items(workflow: Workflow, more: Workflow) -> _Items:
+    """The items that are new; a file that there is keeps its number, and is read by more."""
+    n, m = workflow.n_tasks, workflow.n_items
+    known = {name: item for item, name in enumerate(workflow.item_names or ()) if name is not None}
+    items, numbers = _Items([], [], [], []), list[int]()
+    for item, maker in enumerate(more.item_producer.tolist()):
+        name = more.item_names[item] if more.item_names is not None else None
+        old = known.get(name) if name is not None else None
+        if old is None:
+            numbers.append(m + len(items.sizes))
+            items.names.append(name)
+            items.sizes.append(float(more.item_size[item]))
+            items.producers.append(n + maker if maker >= 0 else maker)
+            continue
+        numbers.append(old)
+        if maker >= 0:
+            other = int(workflow.item_producer[old])
+            whose = "is an input" if other < 0 else f"is made by {workflow.task_names[other]!r}"
+            task = more.task_names[maker]
+            raise InputError(f"the file {name!r} {whose} already", place=f"tasks.{task}.outputs")
+    readers = zip(row_of_each(more.use_ptr).tolist(), more.use_task.tolist(), strict=True)
+    items.uses.extend((numbers[item], n + task) for item, task in readers)
+    return items
+
+
+def _let_wait(workflow: Workflow, by: int, more: Workflow, items: _Items) -> None:
+    """Whoever waits for the expansion waits for all of it, and reads what it has asked for."""
+    n, m, waiters = workflow.n_tasks, workflow.n_items, waiting_for(workflow, by)
+    if not waiters:
+        return
+    _, producers, _ = more.dependencies()
+    read_inside = set(producers.tolist())
+    made = enumerate(zip(items.names, items.producers, strict=True))
+    new = [(m + k, name, maker - n) for k, (name, maker) in made if maker >= n]
+    for waiter in waiters:
+        patterns, read = workflow.spec(waiter).gathers, set[int]()
+        for item, name, maker in new:
+            if name is None:
+                continue
+            expands = more.spec(maker).expand and name == expansion_file(more.task_names[maker])
+            if expands or any(matches(pattern, name) for pattern in patterns):
+                items.uses.append((item, waiter))
+                read.add(maker)
+        for task in range(more.n_tasks):
+            if task not in read and task not in read_inside:
+                items.uses.append((m + len(items.sizes), waiter))
+                items.names.append(None)
+                items.sizes.append(0.0)
+                items.producers.append(n + task)
+
+
+def waiting_for(workflow: Workflow, task: int) -> list[int]:
+    """The tasks that wait for the expansion of a task."""
+    first, last = workflow.out_ptr[task : task + 2]
+    for item in workflow.out_item[first:last].tolist():
+        if is_expansion_file(workflow, item):
+            found: list[int] = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
+            return found
+    return []
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern means a file: part by part, as a shell reads it."""
+    wanted, parts = pattern.split("/"), name.split("/")
+    return len(wanted) == len(parts) and all(map(fnmatchcase, parts, wanted))
+
+
+@dataclass(frozen=True)
+class _PassedBy:
+    """Names, and all that patterns mean."""
+
+    names: tuple[str, ...]
+    patterns: tuple[str, ...]
+
+    def __contains__(self, name: object) -> bool:
+        gathered = (matches(pattern, str(name)) for pattern in self.patterns)
+        return name in self.names or any(gathered)
+
+
+def passed_by(spec: TaskSpec) -> Container[str]:
+    """What a command names that is not brought to it.
+
+    What its patterns gather is listed: what else they mean is left of an earlier expansion.
+    """
+    return _PassedBy(spec.ignores, spec.gathers)
+
+
+def _processor_cost(workflow: Workflow, more: Workflow) -> Mapping[str, FloatArray]:
+    names = dict.fromkeys((*workflow.processor_cost, *more.processor_cost))
+    silent = np.full(workflow.n_tasks, np.nan), np.full(more.n_tasks, np.nan)
+    return {
+        name: np.concatenate(
+            [
+                workflow.processor_cost.get(name, silent[0]),
+                more.processor_cost.get(name, silent[1]),
+            ]
+        )
+        for name in names
+    }

@@ -1,0 +1,146 @@
+"""A run that grows: what a task has printed is checked, estimated, and told to the coordinator."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weft.engine.state import TaskState
+from weft.errors import InputError, WeftError
+from weft.executors.base import Workload, find_scheme
+from weft.executors.paths import check_paths
+from weft.formats.growing import printed_tasks
+from weft.formats.weft_workflow import workflow_from_dict
+from weft.model import Workflow
+from weft.model.causes import CAUSE, EXPANSION
+from weft.model.events import (
+    OWN_FAULT,
+    Event,
+    Heard,
+    ItemLost,
+    TaskFailed,
+    TaskFinished,
+    TasksAdded,
+)
+from weft.model.growth import expansion_file, grow
+from weft.model.resources import check_fits, declared_needs
+from weft.quantities import first_few, many
+from weft.shell import check_listed
+
+if TYPE_CHECKING:
+    from weft.runs.session import Session
+
+ITEMS = "items"  # in the detail of a lost item: how many there were, which its place goes by
+CHANGED = (
+    "it has printed other tasks than those that it has added before; `weft run` begins with these"
+)
+
+
+class Growing:
+    """The expansions of a run, while it is driven."""
+
+    def __init__(
+        self,
+        session: Session,
+        work: Callable[[Workflow], Workload],
+        claim: Callable[[Workflow], None],
+    ) -> None:
+        self._session, self._work, self._claim = session, work, claim
+        self._refused: dict[int, TaskFailed] = {}  # by attempt
+
+    def read(self, event: TaskFinished) -> list[Heard]:
+        """What is heard of a task that is done: before that, the tasks that it adds.
+
+        If they cannot be added, it has failed.
+        """
+        coordinator = self._session.coordinator
+        task = coordinator.state.attempt(event.attempt).task
+        if not coordinator.workflow.spec(task).expand:
+            return [event]
+        try:
+            added = self._expand(task, event.time)
+        except WeftError as error:
+            reason = f"what it has printed cannot be added: {error}"
+            detail = {**(event.detail or {}), "reason": reason, CAUSE: EXPANSION}
+            self._refused[event.attempt] = TaskFailed(event.attempt, event.time, OWN_FAULT, detail)
+            return [self._refused[event.attempt]]
+        return [event] if added is None else [added, event]
+
+    def as_heard(self, event: Event) -> Event:
+        """The event as the coordinator has heard it."""
+        if self._refused and isinstance(event, TaskFinished):
+            return self._refused.get(event.attempt, event)
+        return event
+
+    def _expand(self, task: int, time: float) -> TasksAdded | None:
+        """What is to be heard of the tasks that it has printed; None: there is nothing new."""
+        coordinator, options = self._session.coordinator, self._session.header.options
+        workflow = coordinator.workflow
+        text = printed_by(workflow.task_names[task], options.directory)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if task in coordinator.expanded:
+            if coordinator.expanded[task] != digest:
+                raise InputError(CHANGED)
+            return None
+        more = printed_tasks(text, workflow_from_dict)
+        if more.n_tasks == 0:
+            return None
+        grown = grow(workflow, task, more)
+        check_added(grown, workflow.n_items, options.directory, options.absolute)
+        check_fits(grown, coordinator.platform, declared_needs(grown))
+        find_scheme(options.on).check_work(self._work(grown))
+        self._claim(grown)
+        return self._take(task, time, more, grown, digest)
+
+    def _take(
+        self, task: int, time: float, more: Workflow, grown: Workflow, digest: str
+    ) -> TasksAdded:
+        """Have all that takes part in the run know the tasks, but for the coordinator."""
+        session = self._session
+        coordinator, directory = session.coordinator, session.header.options.directory
+        session.machines.extend(grown, None)
+        known, platform = coordinator.estimates, coordinator.platform
+        estimates = session.estimating.grow(
+            grown, None, directory, known, platform, session.machines
+        )
+        done = [grown.task_names[t] for t in coordinator.state.tasks(TaskState.DONE).tolist()]
+        session.take_tasks(grown, done)
+        added = f"{many(more.n_tasks, 'task')}: {first_few(more.task_names)}"
+        session.listener.said(f"{grown.task_names[task]} has added {added}")
+        return TasksAdded(time, task, more, grown, estimates, digest)
+
+
+def printed_by(task: str, directory: Path) -> str:
+    """What a task has printed to add tasks."""
+    file = directory / expansion_file(task)
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InputError("it is not text (UTF-8)") from None
+
+
+def check_added(workflow: Workflow, first: int, directory: Path, absolute: bool) -> None:
+    """Refuse what a file with these tasks would be refused for; items from `first` on are new."""
+    check_paths(workflow, absolute)
+    check_listed(workflow)
+    names = workflow.item_names or ()
+    for item in np.flatnonzero(workflow.item_producer[first:] < 0).tolist():
+        name = names[first + item]
+        if name is not None and not (directory / name).exists():
+            task = workflow.task_names[int(workflow.use_task[workflow.use_ptr[first + item]])]
+            raise InputError(
+                f"{name!r} is not there, and no task makes it", place=f"tasks.{task}.inputs"
+            )
+
+
+def as_lost(event: ItemLost, workflow: Workflow) -> ItemLost:
+    """A loss, its place by the items that there are now."""
+    items = (event.detail or {}).get(ITEMS, workflow.n_items)
+    host, item = divmod(event.place, int(items))
+    return ItemLost(host * workflow.n_items + item, event.time)
