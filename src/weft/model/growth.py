@@ -35,9 +35,10 @@ def expansion_file(task: str) -> str:
 def is_expansion_file(workflow: Workflow, item: int) -> bool:
     """Whether an item is what a task prints to add tasks."""
     maker, names = int(workflow.item_producer[item]), workflow.item_names
-    if maker < 0 or names is None or not workflow.spec(maker).expand:
-        return False
-    return names[item] == expansion_file(workflow.task_names[maker])
+    name = None if names is None else names[item]
+    if maker < 0:  # of a task that is up to date, and no part of this
+        return name is not None and name.rpartition("/")[0] == FOLDER
+    return workflow.spec(maker).expand and name == expansion_file(workflow.task_names[maker])
 
 
 class _Items(NamedTuple):
@@ -49,9 +50,28 @@ class _Items(NamedTuple):
     uses: list[tuple[int, int]]  # item, task
 
 
+def files_of(workflow: Workflow) -> dict[str, str]:
+    """The files of a workflow, each with the task that makes it; empty: none does."""
+    makers = (workflow.task_names[t] if t >= 0 else "" for t in workflow.item_producer.tolist())
+    files = zip(workflow.item_names or (), makers, strict=False)
+    return {file: maker for file, maker in files if file is not None}
+
+
+def check_apart(more: Workflow, tasks: Container[str], files: Mapping[str, str]) -> None:
+    """Refuse to add what is called as another task, or makes what another makes or reads."""
+    for name in more.task_names:
+        if name in tasks:
+            raise InputError(f"there is a task {name!r} already", place=f"tasks.{name}")
+    for file, task in files_of(more).items():
+        if task and file in files:
+            whose = f"is made by {files[file]!r}" if files[file] else "is an input"
+            raise InputError(f"the file {file!r} {whose} already", place=f"tasks.{task}.outputs")
+
+
 def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
     """The workflow with what a task of it adds; an InputError if that cannot be."""
-    _check_names(workflow, more)
+    check_apart(more, frozenset(workflow.task_names), files_of(workflow))
+    _check_kinds(workflow, more)
     items = _added_items(workflow, more)
     _let_wait(workflow, by, more, items)
     uses = np.array(items.uses, dtype=np.int32).reshape(-1, 2)
@@ -76,11 +96,8 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
     )
 
 
-def _check_names(workflow: Workflow, more: Workflow) -> None:
-    taken = set(workflow.task_names)
-    for name in more.task_names:
-        if name in taken:
-            raise InputError(f"there is a task {name!r} already", place=f"tasks.{name}")
+def _check_kinds(workflow: Workflow, more: Workflow) -> None:
+    """What is asked for must be counted from the start."""
     known, new = kinds_and_pools(workflow), kinds_and_pools(more)
     for had, asked, what in zip(known, new, ("resource", "pool"), strict=True):
         unknown = sorted(set(asked).difference(had))
@@ -105,11 +122,6 @@ def _added_items(workflow: Workflow, more: Workflow) -> _Items:
             items.producers.append(n + maker if maker >= 0 else maker)
             continue
         numbers.append(old)
-        if maker >= 0:
-            other = int(workflow.item_producer[old])
-            whose = "is an input" if other < 0 else f"is made by {workflow.task_names[other]!r}"
-            task = more.task_names[maker]
-            raise InputError(f"the file {name!r} {whose} already", place=f"tasks.{task}.outputs")
     readers = zip(row_of_each(more.use_ptr).tolist(), more.use_task.tolist(), strict=True)
     items.uses.extend((numbers[item], n + task) for item, task in readers)
     return items

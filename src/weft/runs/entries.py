@@ -260,6 +260,8 @@ class Header:
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     taken: Mapping[str, KeptResult] = field(default_factory=dict)  # results of others, by task
     expansions: Mapping[str, str] = field(default_factory=dict)  # see Rest
+    # where tasks may be added: the files of tasks that are no part of the run, and who makes each
+    others: Mapping[str, str] = field(default_factory=dict)
 
     def own_part(self, workflow: Workflow) -> Workflow:
         """What of a workflow the run has to do, if it has not changed since."""
@@ -299,6 +301,7 @@ class Header:
             **({"after": dict(self.after)} if self.after else {}),
             **({"taken": dict(self.taken)} if self.taken else {}),
             **({"expansions": dict(self.expansions)} if self.expansions else {}),
+            **({"others": dict(self.others)} if self.others else {}),
         }
 
     @staticmethod
@@ -339,6 +342,7 @@ class Header:
             after=content.get("after", {}),
             taken={name: KeptResult.read(kept) for name, kept in content.get("taken", {}).items()},
             expansions=content.get("expansions", {}),
+            others=content.get("others", {}),
         )
 
 

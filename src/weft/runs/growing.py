@@ -26,7 +26,7 @@ from weft.model.events import (
     TaskFinished,
     TasksAdded,
 )
-from weft.model.growth import expansion_file, grow
+from weft.model.growth import check_apart, expansion_file, grow
 from weft.model.resources import check_fits, declared_needs
 from weft.quantities import first_few, many
 from weft.shell import check_listed
@@ -89,6 +89,8 @@ class Growing:
         more = printed_tasks(text, workflow_from_dict)
         if more.n_tasks == 0:
             return None
+        header = self._session.header
+        check_apart(more, {*header.up_to_date, *header.left_out}, header.others)
         grown = grow(workflow, task, more)
         check_added(grown, workflow.n_items, options.directory, options.absolute)
         check_fits(grown, coordinator.platform, declared_needs(grown))

@@ -339,6 +339,7 @@ def open_run(
             after={} if rest.survey is None else rest.survey.keys_before(),
             taken=rest.taken,
             expansions=rest.expansions,
+            others=rest.others(),
         )
         driver, recorder = set_out(header), JournalRecorder()
         coordinator, tracker = driver.coordinator, driver.coordinator.tracker

@@ -19,7 +19,7 @@ from weft.formats.growing import printed_tasks
 from weft.formats.weft_workflow import workflow_from_dict
 from weft.model import Estimates, Workflow
 from weft.model.call import Call, Calls, calls_of_part
-from weft.model.growth import expansion_file, grow
+from weft.model.growth import expansion_file, files_of, grow
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
 from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
@@ -140,6 +140,14 @@ class Rest:
         data = self.survey.memory.data
         survey = Survey(workflow, data, Store.read(data), asked)
         return replace(self, workflow=workflow, numbers=numbers, survey=survey)
+
+    def others(self) -> dict[str, str]:
+        """Where tasks may be added: files of tasks that are no part of this, and their makers."""
+        if self.survey is None or not any(spec.expand for spec in self.workflow.specs.values()):
+            return {}
+        own = files_of(self.workflow)
+        whole = files_of(self.survey.workflow)
+        return {file: task for file, task in whole.items() if own.get(file) != task}
 
     def outdated(self) -> set[int]:
         """The tasks whose results the store knows, but which do not hold any more."""

@@ -1,0 +1,155 @@
+"""Runs whose tasks add tasks: known by content, refused with a reason, resumed from anywhere."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from weft.checks.runs import check_run
+from weft.model.causes import EXPANSION
+from weft.model.events import TasksAdded
+from weft.runs.home import RunHome, runs
+from weft.runs.journal import read
+from weft.runs.replay import replay
+
+SPLIT = """\
+echo tasks:
+for i in $(cat list.txt); do
+  echo "  part-$i: {run: 'echo $i | tee -a log.txt > parts/$i.out', outputs: [parts/$i.out]}"
+done
+"""
+WORK = {
+    "name": "growing",
+    "tasks": {
+        "split": {"run": SPLIT, "inputs": ["list.txt"], "expand": True},
+        "merge": {
+            "run": "cat parts/*.out > all.txt",
+            "after": ["split"],
+            "inputs": ["parts/*.out"],
+            "outputs": ["all.txt"],
+        },
+    },
+}
+
+
+def grow(directory: Path, parts: str, **options: Any) -> Any:
+    (directory / "list.txt").write_text(parts)
+    return weft.run(WORK, "local:2", dir=directory, **options)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "static", "fifo"])
+def test_what_is_added_is_run_and_known_by_content(tmp_path: Path, strategy: str) -> None:
+    outcome = grow(tmp_path, "1 2 3", strategy=strategy)
+    assert outcome.ok
+    assert (tmp_path / "all.txt").read_text() == "1\n2\n3\n"
+    assert outcome.run.workflow.task_names[2:] == ("part-1", "part-2", "part-3")
+    check_run(outcome.run)
+    again = grow(tmp_path, "1 2 3", strategy=strategy)
+    assert (again.run.n_done, len(again.up_to_date)) == (0, 5)
+    # what is left of the first expansion is not read
+    other = grow(tmp_path, "2 4", strategy=strategy)
+    assert (tmp_path / "all.txt").read_text() == "2\n4\n"
+    assert other.reused == ("part-2",)
+    (home,) = [home for home in runs(tmp_path) if home.id == other.id]
+    replayed = replay(read(home.journal), home.data)
+    assert replayed.decisions == replayed.journalled
+    assert replayed.header.workflow.task_names == other.run.workflow.task_names
+    assert [new.more.task_names for new in replayed.driver.added] == [("part-2", "part-4")]
+
+
+BAD = {
+    "": "it has printed nothing",
+    "tasks: [": "not YAML",
+    "tasks: {p: {rum: x}}": "unknown field 'rum'",
+    "tasks: {merge: {run: x}}": "there is a task 'merge' already",
+    "tasks: {p: {run: x, outputs: [other.txt]}}": "made by 'other' already",
+    "tasks: {p: {run: x, outputs: [in.txt]}}": "is an input already",
+    "tasks: {p: {run: x, inputs: [all.txt]}}": "the tasks form a cycle: merge -> p -> merge",
+    "tasks: {p: {run: x, inputs: [nowhere]}}": "'nowhere' is not there",
+    "tasks: {p: {cost: 1}}": "no command to run",
+    "tasks: {p: {run: x, cores: 1000}}": "fits on no host",
+    "tasks: {p: {run: x, resources: {key: 1}}}": "the resource 'key', which no declared task",
+    "tasks: {p: {run: x, outputs: [../p]}}": "leaves the run's directory",
+}
+
+
+@pytest.mark.parametrize("printed", BAD)
+def test_a_bad_expansion_fails_its_task_and_nothing_else(tmp_path: Path, printed: str) -> None:
+    (tmp_path / "in.txt").write_text("x\n")
+    (tmp_path / "adds.yaml").write_text(printed)
+    split = {"run": "cat adds.yaml", "inputs": ["adds.yaml"], "expand": True}
+    other = {"run": "cp in.txt other.txt", "inputs": ["in.txt"], "outputs": ["other.txt"]}
+    work = {"tasks": {**WORK["tasks"], "split": split, "other": other}}  # type: ignore[dict-item]
+    for n_done in (1, 0):  # again, where what is good is up to date
+        outcome = weft.run(work, "local:2", dir=tmp_path, keep_going=True)
+        assert (outcome.status, outcome.run.n_done) == ("failed", n_done)
+        (failure,) = outcome.failures
+        assert (failure.task, failure.cause) == ("split", EXPANSION)
+        assert BAD[printed] in failure.reason
+        assert outcome.not_done == ("split", "merge")
+        if "cores" in printed:  # a run that knows it beforehand does not begin
+            with pytest.raises(weft.InputError, match="fits on no host"):
+                weft.run(work, "local:2", dir=tmp_path, keep_going=True)
+            break
+
+
+def test_added_tasks_may_add_tasks_and_whoever_waits_waits_for_all(tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text("tasks: {in: {run: 'echo in > b.out', outputs: [b.out]}}")
+    (tmp_path / "outer.yaml").write_text(
+        "tasks: {out: {run: cat inner.yaml, inputs: [inner.yaml], expand: true}}"
+    )
+    work = {
+        "tasks": {
+            "split": {"run": "cat outer.yaml", "inputs": ["outer.yaml"], "expand": True},
+            "merge": {
+                "run": "cat *.out > all.txt",
+                "after": ["split"],
+                "inputs": ["*.out"],
+                "outputs": ["all.txt"],
+            },
+        }
+    }
+    outcome = weft.run(work, "local:2", dir=tmp_path)
+    assert outcome.ok
+    assert (tmp_path / "all.txt").read_text() == "in\n"
+    assert weft.run(work, "local:2", dir=tmp_path).up_to_date == ("split", "merge", "out", "in")
+
+
+def cut_journal(home: RunHome, entries: int) -> None:
+    lines = home.journal.read_bytes().splitlines(keepends=True)
+    home.journal.write_bytes(b"".join(lines[: 1 + entries]))
+
+
+def test_resumed_from_anywhere_with_nothing_done_twice(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert grow(whole, "1 2 3").ok
+    entries = read(runs(whole)[0].journal).entries
+    added = next(k for k, entry in enumerate(entries) if entry["t"] == "tasks")
+    for kept in {1, added, added + 1, added + 2, added + 4, len(entries) - 2}:
+        place = tmp_path / str(kept)
+        shutil.copytree(whole, place, symlinks=True)
+        cut_journal(runs(place)[0], kept)
+        outcome = weft.run(WORK, resume=runs(place)[0].id, dir=place)
+        assert outcome.ok, kept
+        assert outcome.run.workflow.task_names[2:] == ("part-1", "part-2", "part-3")
+        replayed = replay(read(runs(place)[0].journal), place)
+        assert [type(new) for new in replayed.driver.added] == [TasksAdded]
+        assert (place / "log.txt").exists() is False
+
+
+def test_a_task_that_prints_other_tasks_than_before_fails(tmp_path: Path) -> None:
+    assert grow(tmp_path, "1 2").ok
+    home = runs(tmp_path)[0]
+    entries = read(home.journal).entries
+    cut_journal(home, next(k for k, entry in enumerate(entries) if entry["t"] == "tasks") + 2)
+    (tmp_path / "list.txt").write_text("1 3")
+    outcome = weft.run(WORK, resume=home.id, dir=tmp_path)
+    assert outcome.status == "failed"
+    assert "other tasks than those that it has added before" in outcome.failures[0].reason
+    assert grow(tmp_path, "1 3").ok
+    assert (tmp_path / "all.txt").read_text() == "1\n3\n"
