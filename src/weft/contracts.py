@@ -13,7 +13,7 @@ from weft.model import Freedom, Platform, Reuse, Schedule, Situation, Workflow
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from weft.model import Call
+    from weft.model.call import Calls
     from weft.model.events import Command, Event, NewEstimates, StartTask
 
 
@@ -180,7 +180,7 @@ class Machines(Executor, Protocol):
     def machine(self, processor: int) -> str:
         """The name under which the history knows a processor, in this run and in others."""
 
-    def extend(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+    def extend(self, workflow: Workflow, calls: Calls | None) -> None:
         """Know the tasks that were added, at the end of this workflow; functions, if they are."""
 
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.executors.allotments import Allotment, Allotting
@@ -12,7 +12,7 @@ from weft.executors.command import CommandJob, CommandOutcome, unlisted
 from weft.executors.kept import ENDING
 from weft.executors.paths import log_name
 from weft.executors.results import settle_result
-from weft.model.call import Call
+from weft.model.call import Calls
 from weft.model.causes import CAUSE, SYSTEM, USED
 from weft.model.events import (
     OWN_FAULT,
@@ -46,7 +46,7 @@ class Jobs:
         for place in ("attempts", "logs", "results"):
             os.makedirs(os.path.join(home, place), mode=0o700, exist_ok=True)
 
-    def take_tasks(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+    def take_tasks(self, workflow: Workflow, calls: Calls | None) -> None:
         """Know these tasks; those that were known keep their numbers, whoever reads meanwhile."""
         self._names = workflow.item_names or (None,) * workflow.n_items
         self.workflow, self.calls = workflow, calls

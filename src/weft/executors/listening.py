@@ -7,12 +7,12 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from weft.errors import InputError
 from weft.executors.processes import GRACE, HURRY
-from weft.model.call import Call
+from weft.model.call import Calls
 from weft.model.events import (
     Alarm,
     CancelTask,
@@ -93,7 +93,7 @@ class Listening(Generic[Attempt]):
     def prepare(self, command: Prepare) -> None:
         """These tasks are likely to be asked for next."""
 
-    def extend(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+    def extend(self, workflow: Workflow, calls: Calls | None) -> None:
         """Know the tasks that were added; who cannot says so."""
         raise InputError("these machines take no tasks that are added while a run goes on")
 

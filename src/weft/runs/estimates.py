@@ -124,7 +124,7 @@ class Estimating:
     def grow(
         self,
         workflow: Workflow,
-        calls: Sequence[Call] | None,
+        calls: Calls | None,
         directory: Path,
         known: Estimates,
         platform: Platform,

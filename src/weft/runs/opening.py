@@ -486,14 +486,14 @@ def reopen_run(
 
 
 def _growing(
-    session: Session, home: RunHome, calls: Sequence[Call] | None, options: Options
+    session: Session, home: RunHome, calls: Calls | None, options: Options
 ) -> Growing | None:
     """What a run needs to add tasks; None if no task of it does."""
     if not any(spec.expand for spec in session.header.workflow.specs.values()):
         return None
 
     def claim_all(workflow: Workflow) -> None:
-        claim(home, outputs(workflow, calls))
+        claim(home, outputs(workflow))
 
     return Growing(session, lambda workflow: workload(workflow, calls, options), claim_all)
 

@@ -48,7 +48,7 @@ from weft.executors.workspace import (
     still_there,
     tail_of,
 )
-from weft.model.call import Call, refs
+from weft.model.call import Calls, refs
 from weft.model.causes import CAUSE, LOST, SYSTEM
 from weft.model.events import (
     MACHINE_LOST,
@@ -155,7 +155,7 @@ class LocalExecutor(Listening[LocalAttempt]):
             more = p < n + count - 1
             self.post(ProcessorJoined(p, 0.0, more))
 
-    def extend(self, workflow: Workflow, calls: Sequence[Call] | None) -> None:
+    def extend(self, workflow: Workflow, calls: Calls | None) -> None:
         """Know the tasks that were added."""
         self._jobs.take_tasks(workflow, calls)
 
