@@ -12,7 +12,7 @@ from weft.executors.command import CommandJob, CommandOutcome, unlisted
 from weft.executors.kept import ENDING
 from weft.executors.paths import log_name
 from weft.executors.results import settle_result
-from weft.model.call import Calls
+from weft.model.call import Call, Calls
 from weft.model.causes import CAUSE, SYSTEM, USED
 from weft.model.events import (
     OWN_FAULT,

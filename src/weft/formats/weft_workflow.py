@@ -80,7 +80,7 @@ TASK_FIELDS = (
 COMMAND_FIELDS = tuple(
     field
     for field in TASK_FIELDS
-    if field not in ("foreach", "if", "run", "inputs", "outputs", "expand")
+    if field not in ("foreach", "if", "run", "inputs", "outputs", "expand", "after")
 )
 _SPEC_FIELDS = frozenset(TASK_FIELDS) - {
     "foreach", "if", "cost", "inputs", "outputs", *OUTPUT_MARKS

@@ -124,6 +124,8 @@ def check_work(workflow: Workflow, calls: Calls | None, options: Options) -> Non
     """Every task must have something to run, and its files must stay where they belong."""
     if calls is not None and len(calls) != workflow.n_tasks:
         raise WeftError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
+    if calls is not None and any(spec.expand for spec in workflow.specs.values()):
+        raise InputError("the commands of a flow cannot add tasks: `expand` is for workflow files")
     work = workload(workflow, calls, options)
     if workflow.item_names is not None or len(work.functions) < workflow.n_tasks:
         from weft.executors.paths import check_paths

@@ -48,7 +48,7 @@ from weft.executors.workspace import (
     still_there,
     tail_of,
 )
-from weft.model.call import Calls, refs
+from weft.model.call import Call, Calls, refs
 from weft.model.causes import CAUSE, LOST, SYSTEM
 from weft.model.events import (
     MACHINE_LOST,
