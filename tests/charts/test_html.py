@@ -14,6 +14,7 @@ import pytest
 import weft
 from weft.generators import generate, generate_platform
 from weft.model import Estimates, Situation
+from weft.runs import Failure
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>\n\x1b[31m'\"&"
@@ -71,6 +72,19 @@ def test_names_of_others_are_only_names(number: int) -> None:
     assert "table" in shown.tags
     assert repr(thing).isprintable()
     assert len(repr(thing)) < 400
+
+
+def test_an_outcome_says_what_failed() -> None:
+    run = weft.simulate(workflow(), platform(), "static")
+    failures = tuple(Failure(f"task {k} {EVIL}", EVIL) for k in range(7))
+    outcome = weft.Outcome("w-1", Path("w-1"), "failed", run, failures, warnings=(EVIL,))
+    shown = Elements(outcome._repr_html_())
+    assert set(shown.tags) <= ALLOWED
+    assert shown.text.count("failed: task ") == 5
+    assert "... and 2 more" in shown.text
+    assert repr(outcome).startswith("<Outcome: run w-1 failed: 2 of 2 tasks done in ")
+    nothing = weft.Outcome("", Path("w-1"), "finished", run)
+    assert repr(nothing) == "<Outcome: nothing to do: 0 tasks up to date>"
 
 
 def test_a_picture_is_in_the_page_and_says_what_it_is() -> None:

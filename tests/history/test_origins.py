@@ -15,7 +15,15 @@ from weft.formats import load
 from weft.history import repository as module
 from weft.history.database import APPLICATION, FILE
 from weft.history.predictor import Prediction, Source, predict
-from weft.history.records import NEWEST, History, Origin, TaskRecord, categories_of, commands_of
+from weft.history.records import (
+    NEWEST,
+    History,
+    Origin,
+    TaskRecord,
+    categories_of,
+    commands_of,
+    former_categories,
+)
 from weft.history.repository import Repository
 from weft.model import Call, Workflow
 
@@ -211,3 +219,27 @@ def test_what_is_read_is_found_by_an_index(monkeypatch: pytest.MonkeyPatch) -> N
             plan = repository._rows(f"EXPLAIN QUERY PLAN {cells.newest(5)}", place)
             told = [row[3] for row in plan]
             assert not [line for line in told if line.startswith("SCAN tasks")], told
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [("rna/etl.load", "etl.load"), ("rna/load", "__main__.load"), ("rna/f.g", "__main__.f.g")],
+)
+def test_functions_are_found_by_what_they_were_called(now: str, before: str) -> None:
+    """Before their names had the project; elsewhere that name need not mean the same."""
+    workflow = bag([now])
+    records = [
+        made(task(seconds=s, category=before), "bag", d) for d, s in (("/data/mine", 2), ("/x", 9))
+    ]
+    with Repository() as repository:
+        repository.forget()
+        repository.add(records)
+        history = repository.history([now], [""], HERE, former_categories(workflow))
+    prediction = predict(workflow, processors(1), ["m0"], [now], history, None, [""])
+    assert prediction.estimates.cost.tolist() == [[pytest.approx(2.0)]]
+    assert prediction.source.tolist() == [[Source.MEASURED]]
+
+
+def test_commands_were_called_nothing_else() -> None:
+    tasks = {"a": {"run": "true", "category": "qc/trim.all"}, "b": {"run": "true"}, "c": {}}
+    assert former_categories(load({"name": "w", "tasks": tasks})) == {}

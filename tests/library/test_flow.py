@@ -128,18 +128,22 @@ def test_the_category_is_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
         "operator.methodcaller",
         "builtins.str.upper",
         "builtins.len",
-        "etl.load",
+        "where/etl.load",
     ]
 
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [(None, "rna"), ("/some/where/rna/__main__.py", "rna"), ("/some/where/etl.py", "etl")],
+    [
+        (None, "rna/load"),
+        ("/some/where/rna/__main__.py", "rna/load"),
+        ("/some/rna/etl.py", "rna/etl.load"),
+    ],
 )
 def test_no_program_is_called_main(
     file: str | None, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notebook has no file: its functions are known by the directory that it works in."""
+    """Functions are known by project; a notebook has no file, but works in a directory."""
     (tmp_path / "rna").mkdir()
     monkeypatch.chdir(tmp_path / "rna")
     main = types.ModuleType("__main__")
@@ -148,7 +152,7 @@ def test_no_program_is_called_main(
         main.__file__ = file
     function = types.FunctionType(load.__code__, {"__name__": "__main__"}, "load")
     function.__qualname__, function.__module__ = "load", "__main__"
-    assert qualified_name(function) == f"{name}.load"
+    assert qualified_name(function) == name
 
 
 def test_order_without_data() -> None:

@@ -158,3 +158,11 @@ def test_plans_and_commands_are_journalled_with_cores() -> None:
     said = commands_to_dict([StartTask(0, 0, 0, 0.0, (0, 1), (1.0,)), StartTask(1, 1, 0, 0.0)])
     assert said["do"] == [["start", 0, 0, 0, [0, 1], [1.0]], ["start", 1, 1, 0]]
     assert "cores" not in entry_to_dict(NewPlan(0.0, 1, replace(plan, cores=None), 0.1))
+
+
+def test_categories_of_functions_may_change() -> None:
+    """They follow from where the program is."""
+    old, new = (weft.load({"tasks": {"f": {"category": c}}}) for c in ("__main__.f", "rna/f"))
+    check_same(old, new, "r", functions=True)
+    with pytest.raises(InputError, match="changed: f"):
+        check_same(old, new, "r")

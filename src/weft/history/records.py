@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray, sealed
 from weft.model import Workflow
-from weft.model.call import Calls, bare, qualified_name
+from weft.model.call import MAIN, Calls, bare, qualified_name
 
 _WORDS = re.compile(r"([^\w./-]+)")  # what stands between words of a command, kept by split
 _FILE = "\0"  # in the place of a file's name: no command has it
@@ -71,6 +71,19 @@ def categories_of(workflow: Workflow) -> tuple[str, ...]:
         workflow.spec(task).category or f"{workflow.name}/{name}"
         for task, name in enumerate(workflow.task_names)
     )
+
+
+def former_categories(workflow: Workflow) -> dict[str, str]:
+    """What functions of programs are called, by what they were called before: without project."""
+    found = {}
+    for spec in workflow.specs.values():
+        category = spec.category or ""
+        _, of_program, name = category.partition("/")
+        if of_program and spec.run is None:
+            found[f"{MAIN}.{name}"] = category
+            if "." in name:
+                found[name] = category
+    return found
 
 
 def commands_of(workflow: Workflow, calls: Calls | None = None) -> tuple[str, ...]:

@@ -44,22 +44,22 @@ def bare(function: Any) -> Any:
 
 
 def qualified_name(function: Any) -> str:
-    """The module and name by which a function is known from one run to the next."""
+    """The module, or program, and name by which a function is known from one run to the next."""
     inner = bare(function)
     home = getattr(inner, "__module__", None) or type(inner).__module__
     # or all programs would share the history of their main functions
-    return f"{_program() if home == MAIN else home}.{inner.__qualname__}"
+    return f"{_program() if home == MAIN else f'{home}.'}{inner.__qualname__}"
 
 
 def _program() -> str:
-    """What is run: a script, a package (`python -m`), or in a notebook a directory's programs."""
+    """The directory and the name of what is run; a notebook and a package (`-m`) have the first."""
     file = getattr(sys.modules.get(MAIN), "__file__", None)
-    if file and Path(file).stem != MAIN:
-        return Path(file).stem
+    name = MAIN if file is None else Path(file).stem
     try:
-        return (Path(file).parent if file else Path.cwd()).name or MAIN
+        place = Path.cwd() if file is None else Path(file).absolute().parent
     except OSError:  # the directory is gone
-        return MAIN
+        place = Path(MAIN)
+    return f"{place.name or MAIN}/" + ("" if name == MAIN else f"{name}.")
 
 
 # the calls of a workflow's tasks; None where a task is a command

@@ -31,6 +31,7 @@ from weft.history.records import (
     TransferRecord,
     categories_of,
     commands_of,
+    former_categories,
 )
 from weft.model import Estimates, Expectation, Platform, Workflow
 from weft.model.call import Calls
@@ -83,6 +84,14 @@ class Learner:
         if self.repository is not None:
             with suppress(WeftError):
                 self.repository.close()
+
+
+def _history_of(
+    workflow: Workflow, repository: Repository, commands: Sequence[str], origin: Origin
+) -> History:
+    """What is known of a workflow's categories, by whatever name."""
+    categories, former = categories_of(workflow), former_categories(workflow)
+    return repository.history(categories, commands, origin, former)
 
 
 class Estimating:
@@ -168,7 +177,7 @@ class Estimating:
             repository = Repository.or_none(warn)
             try:
                 if repository is not None:
-                    history = repository.history(categories_of(workflow), commands, origin)
+                    history = _history_of(workflow, repository, commands, origin)
             except WeftError as error:
                 warn(f"the history cannot be read: {error}")
         estimating = Estimating(workflow, run, origin, commands, history, Learner(repository, warn))
@@ -189,7 +198,7 @@ class Estimating:
             try:
                 if (home() / FILE).exists():
                     with Repository() as repository:
-                        history = repository.history(categories_of(workflow), commands, origin)
+                        history = _history_of(workflow, repository, commands, origin)
             except HistoryError as error:
                 warn(f"going on without the performance history: {error}")
         estimating = Estimating(workflow, "", origin, commands, history, Learner(None, warn))
