@@ -34,12 +34,19 @@ Source = str | PathLike[str] | Mapping[str, Any]
 Price = float | Mapping[str, float | tuple[float, float]]
 
 
-def load(source: Source, *, resources: bool = True) -> Workflow:
+def load(
+    source: Source,
+    *,
+    params: Mapping[str, Any] | None = None,
+    dir: str | PathLike[str] = "",
+    resources: bool = True,
+) -> Workflow:
     """A workflow from a file (YAML, JSON, WfFormat, STG, DOT, DAGMan), or a dict of the same.
 
+    `params` are values of its parameters; the files that its loops go over are looked for in `dir`.
     Without `resources` every task takes one core and nothing else, as in the papers.
     """
-    return formats.load(source, resources=resources)
+    return formats.load(source, resources=resources, params=params, directory=dir)
 
 
 def load_platform(source: Source) -> Platform:
@@ -283,6 +290,7 @@ def run(
     reserve: float = 0.0,
     deadline: float | None = None,
     progress: bool | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
@@ -303,6 +311,7 @@ def run(
     the cheapest plans that end by then are followed; a run that is late goes on.
     What takes longer than two seconds is shown while it goes on, on standard error or in the
     notebook; with `progress=True` from the start, with False not at all.
+    `params` are values of the parameters of a workflow that is given as a file or a dict.
     A run that fails does not raise: look at `.status` and `.failures`.
     """
     asked = dict(locals())
@@ -320,7 +329,9 @@ def _run(
     from weft.flow import Flow
 
     calls: Calls | None = None
-    source = None
+    source, params = None, asked["params"]
+    if params and isinstance(work, Flow | Workflow):
+        raise InputError("params are for a file: weft.load(file, params=...) takes them, too")
     if isinstance(work, Flow):
         workflow, calls = work.build()
         if not any(calls):  # `weft resume` knows what to do with commands
@@ -328,7 +339,9 @@ def _run(
     elif isinstance(work, Workflow):
         workflow = work
     else:
-        workflow = load(work)
+        if asked["resume"] is not None and params is None:
+            params = runs.kept_params(runs.RunHome.find(Path(asked["dir"]), asked["resume"]))
+        workflow = load(work, params=params, dir=asked["dir"])
         source = None if isinstance(work, Mapping) else str(Path(work).absolute())
     if asked["resume"] is not None:
         changes = {name: asked[name] for name in runs.flags(resuming=True)}

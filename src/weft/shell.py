@@ -198,10 +198,9 @@ class _Made:
 
     def named(self, command: str) -> Iterator[tuple[str, str]]:
         """The words of a command that mean one of these, and which."""
-        for word in sorted(named_paths(command)):
-            name = BY_ITS_FOLDER.sub("", word)
-            if name in self.by or name in self._inside:
-                yield word, name
+        words = {w: BY_ITS_FOLDER.sub("", w) if w[0] == "$" else w for w in named_paths(command)}
+        for word in sorted(w for w, n in words.items() if n in self.by or n in self._inside):
+            yield word, words[word]
         for word in named_patterns(command):
             for name in self._matches(word):
                 yield word, name

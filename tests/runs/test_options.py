@@ -31,10 +31,11 @@ def test_the_library_has_every_option() -> None:
 def test_the_command_has_every_option_with_a_flag() -> None:
     given = inspect.signature(run).parameters
     own = ["workflow", *flags(), "targets", "dry", "as_json", "quiet", "detach", "notify"]
-    assert list(given) == own
+    assert list(given) == [*own, "assigned", "params"]
     defaults = {name: given[name].default for name in flags()}
     assert Options.from_flags(defaults) == Options()
-    assert set(DEFAULTS) - set(flags()) == {"keep_results", "targets"}  # of functions; an argument
+    others = {"keep_results", "targets", "params"}  # of functions; an argument; two options
+    assert set(DEFAULTS) - set(flags()) == others
 
 
 def test_a_resume_has_those_that_may_be_others() -> None:

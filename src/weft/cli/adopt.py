@@ -7,15 +7,18 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.shared.options import RunDirectory
+from weft.cli.shared.options import ParamOptions, RunDirectory, with_groups
 
 _HELP = "The workflow that makes them; if not given, that of the last run in the directory."
 
 
+@with_groups
 def adopt(
     files: Annotated[list[str], typer.Argument(help="Outputs, as the workflow names them.")],
     workflow: Annotated[Path | None, typer.Option("--workflow", "-w", help=_HELP)] = None,
     directory: RunDirectory = Path(),
+    *,
+    params: ParamOptions,
 ) -> None:
     """Keep outputs as they are: edited by hand, or made elsewhere.
 
@@ -28,6 +31,10 @@ def adopt(
     from weft.quantities import first_few, many
     from weft.runs.rest import adopt_files, last_source
 
-    source = workflow or last_source(directory)
-    tasks = adopt_files(api.load(source), directory, files)
+    if workflow is None:
+        source, values = last_source(directory)
+        values = {**values, **params.values()}
+    else:
+        source, values = str(workflow), params.values()
+    tasks = adopt_files(api.load(source, params=values, dir=directory), directory, files)
     print(f"adopted {many(len(files), 'file')}: what {first_few(tasks)} gives")

@@ -10,6 +10,7 @@ import typer
 
 from weft.cli.shared.options import (
     Budget,
+    ParamOptions,
     PlaceOptions,
     PlatformFile,
     Plot,
@@ -18,6 +19,7 @@ from weft.cli.shared.options import (
     WorldOptions,
     expected,
     json_option,
+    load_workflow,
     with_groups,
 )
 from weft.cli.shared.pictures import check_plot
@@ -54,6 +56,7 @@ def compare(
     plot: Plot = None,
     as_json: Annotated[bool, json_option("the figures")] = False,
     place: PlaceOptions,
+    params: ParamOptions,
 ) -> None:
     """Compare strategies in the same simulated worlds: run r of each has the seed S + r.
 
@@ -68,7 +71,7 @@ def compare(
 
     check_plot(plot)
     file = None if platform is None else api.load_platform(platform)
-    loaded = [api.load(path) for path in workflows]
+    loaded = [load_workflow(path, params, place) for path in workflows]
     told = [expected(path, wf, file, place) for path, wf in zip(workflows, loaded, strict=True)]
     with progress_bar("runs") as progress:
         result = comparison.compare(

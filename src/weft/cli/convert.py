@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from weft.cli.shared.options import ParamOptions, with_groups
 
+
+@with_groups
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The workflow to read.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The workflow to read; - is stdin.")],
     target: Annotated[
         Path, typer.Argument(metavar="OUT", help="The file to write; - is standard output.")
     ],
@@ -26,6 +29,8 @@ def convert(
             "--from", help="The format to read: as --to, and dot. Default: by suffix and content."
         ),
     ] = None,
+    *,
+    params: ParamOptions,
 ) -> None:
     """Convert a workflow: weft YAML and JSON, WfCommons traces, STG graphs, DOT.
 
@@ -37,12 +42,12 @@ def convert(
 
     STG keeps neither names nor commands: tasks become numbers there.
     """
-    from weft.files import is_stdout, printable
+    from weft.files import is_stdout, label, printable
     from weft.formats import load, save
 
-    workflow = load(source, source_format)
+    workflow = load(source, source_format, params=params.values())
     for note in workflow.notes:
-        typer.echo(f"weft: {printable(source)}: {note}", err=True)
+        typer.echo(f"weft: {label(source)}: {note}", err=True)
     save(workflow, target, to)
     typer.echo(
         f"wrote {printable(target)}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "

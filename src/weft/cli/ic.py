@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.shared.options import json_option
+from weft.cli.shared.options import ParamOptions, json_option, load_workflow, with_groups
 from weft.cli.shared.pictures import check_plot
 from weft.cli.shared.tables import say, table
 from weft.quantities import amount, many
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 12  # tasks of the order that are printed
 
 
+@with_groups
 def ic(
     workflow: Annotated[Path, typer.Argument(metavar="WORKFLOW", help="The workflow's file.")],
     as_json: Annotated[bool, json_option("all of it")] = False,
@@ -31,6 +32,8 @@ def ic(
         int, typer.Option(min=1, max=10_000, help="Plays of FIFO, LIFO, GREEDY and HOPS each.")
     ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Of their random ties.")] = 0,
+    *,
+    params: ParamOptions,
 ) -> None:
     """Tell whether an IC-optimal schedule exists: one that always keeps as many tasks ready as can
     be. It needs no times.
@@ -43,12 +46,11 @@ def ic(
     Example: `weft ic my.yaml --plot curve.png`
     """
     from weft.files import printable
-    from weft.formats import load
     from weft.ic import Dag, analyse
     from weft.ic.game import heuristic_curves
 
     check_plot(plot)
-    wf = load(workflow)
+    wf = load_workflow(workflow, params)
     found = analyse(wf)
     dag = Dag.from_workflow(wf)
     curves = [_own(found), *heuristic_curves(dag, plays, seed)]

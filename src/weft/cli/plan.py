@@ -11,11 +11,13 @@ import typer
 
 from weft.cli.shared.left import Everything, Left, find_left
 from weft.cli.shared.options import (
+    ParamOptions,
     PlaceOptions,
     PlatformFile,
     WorkflowFile,
     expected,
     json_option,
+    load_workflow,
     with_groups,
 )
 from weft.cli.shared.pictures import check_gantts, check_plot, draw_gantt
@@ -70,6 +72,7 @@ def plan(
     ] = None,
     everything: Everything = False,
     place: PlaceOptions,
+    params: ParamOptions,
 ) -> None:
     """Plan a workflow: which task runs where and when, how long it takes, what it costs.
 
@@ -102,7 +105,7 @@ def plan(
     if pareto is not None and reserve:
         raise InputError("--reserve is of one plan's budget, --pareto tries many: leave it out")
     file = None if platform is None else api.load_platform(platform)
-    left = find_left(api.load(workflow), place, everything)
+    left = find_left(load_workflow(workflow, params, place), place, everything)
     wf = left.workflow
     if not wf.n_tasks and left.up_to_date:
         _tell_nothing(left, as_json)

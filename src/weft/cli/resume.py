@@ -68,6 +68,7 @@ def resume(
 def _from_source(home: RunHome) -> Workflow | None:
     """The workflow as its file is now, so that a change is found; None if there is none."""
     from weft import api
+    from weft.runs import kept_params
     from weft.runs.journal import read
 
     header: dict[str, Any] = read(home.journal).header
@@ -78,7 +79,7 @@ def _from_source(home: RunHome) -> Workflow | None:
         print(f"{source} is gone: the run is resumed with the workflow as it was", file=sys.stderr)
         return None
     try:
-        return api.load(source)
+        return api.load(source, params=kept_params(home), dir=home.data)
     except InputError as error:
         raise InputError(
             f"{error}; to resume with the workflow as it was: `weft resume {home.id} --as-started`"

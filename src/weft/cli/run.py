@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.shared.options import Detach, Notify, Quiet, RunJson, with_run_options
+from weft.cli.shared.options import (
+    Assigned,
+    Detach,
+    Notify,
+    ParamOptions,
+    ParamsFile,
+    Quiet,
+    RunJson,
+    with_run_options,
+)
 from weft.cli.shared.terminal import leave_terminal
 
 if TYPE_CHECKING:
@@ -19,7 +28,10 @@ if TYPE_CHECKING:
 @with_run_options()
 def run(
     workflow: Annotated[
-        Path, typer.Argument(help="The workflow, its tasks with commands (`run:`): YAML or JSON.")
+        Path,
+        typer.Argument(
+            help="The workflow, its tasks with commands (`run:`): YAML or JSON; - is stdin."
+        ),
     ],
     targets: Annotated[
         list[str] | None,
@@ -35,6 +47,8 @@ def run(
     quiet: Quiet = False,
     detach: Detach = False,
     notify: Notify = None,
+    assigned: Assigned = None,
+    params: ParamsFile = None,
     **options: Any,
 ) -> None:
     """Run the commands of a workflow on this machine or on a Dask cluster.
@@ -60,6 +74,8 @@ def run(
 
     Example: `weft run pipeline.yaml report.txt -n` (what would be done for that file, and why)
 
+    Example: `weft run pipeline.yaml --set depth=50 --params samples.yaml`
+
     Example: `weft run pipeline.yaml --price 0.02 --price 'fast*=0.05' --budget 40`
     """
     directory = options["directory"]
@@ -67,17 +83,18 @@ def run(
     from weft import api, runs
     from weft.cli.shared.ending import drive
     from weft.executors.paths import check_paths
-    from weft.files import in_file
+    from weft.files import in_file, is_stdin, label
 
-    wf = api.load(workflow)
-    with in_file(workflow):
+    values = ParamOptions(assigned, params).values()
+    wf = api.load(workflow, params=values, dir=directory)
+    with in_file(label(workflow)):
         check_paths(wf, options["absolute"])
-    asked = runs.Options.from_flags(options | {"targets": targets or ()})
+    asked = runs.Options.from_flags(options | {"targets": targets or (), "params": values})
     rest = runs.find_rest(wf, asked)
     if dry:
         from weft.cli.shared.dry_run import tell_dry
 
-        with in_file(workflow):
+        with in_file(label(workflow)):
             tell_dry(rest, asked, as_json)
         return
     if not rest.numbers:
@@ -86,7 +103,7 @@ def run(
         return
 
     def opened(shown: Display) -> Session:
-        source = str(workflow.absolute())
+        source = None if is_stdin(workflow) else str(workflow.absolute())
         return runs.open_run(wf, asked, source=source, listener=shown, rest=rest)
 
     drive(opened, directory, as_json, quiet, begun, notify)

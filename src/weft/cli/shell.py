@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.shared.options import LastRun, RunDirectory, TaskName, run_of_task
+from weft.cli.shared.options import (
+    LastRun,
+    ParamOptions,
+    RunDirectory,
+    TaskName,
+    run_of_task,
+    with_groups,
+)
 from weft.errors import InputError, unknown_name
 from weft.files import clean, near
 
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from weft.runs.shells import TaskPlace
 
 
+@with_groups
 def shell(
     task: TaskName,
     run: LastRun = None,
@@ -44,6 +52,8 @@ def shell(
         typer.Option("--workflow", "-w", help="The task of this file, not of a run."),
     ] = None,
     directory: RunDirectory = Path(),
+    *,
+    params: ParamOptions,
 ) -> None:
     """Open a shell in a task's directory: as a failed attempt has left it, or as a run makes it.
 
@@ -60,7 +70,7 @@ def shell(
     """
     from weft.runs.shells import task_place
 
-    work, number, kept = _asked(task, run, workflow, directory)
+    work, number, kept = _asked(task, run, workflow, directory, params)
     if new:
         kept = None
     with task_place(work, number, kept, keep) as place:
@@ -73,25 +83,29 @@ def shell(
 
 
 def _asked(
-    task: str, run: str | None, workflow: Path | None, directory: Path
+    task: str, run: str | None, workflow: Path | None, directory: Path, params: ParamOptions
 ) -> tuple[Workload, int, Path | None]:
     """What is to be done, the task in it, and the directory that was kept of it."""
-    home = run_of_task(directory, run, workflow, f"weft shell {task}")
+    home = run_of_task(directory, run, workflow, f"weft shell {task}", params)
     if home is not None:
         return _of_run(home, task)
     assert workflow is not None
-    return _of_file(workflow, directory, task)
+    return _of_file(workflow, directory, task, params.values())
 
 
 def _of_file(
-    source: Path, directory: Path, task: str, absolute: bool = False
+    source: Path,
+    directory: Path,
+    task: str,
+    params: Mapping[str, object],
+    absolute: bool = False,
 ) -> tuple[Workload, int, None]:
     from weft import api
     from weft.executors.base import Workload
     from weft.executors.paths import check_paths
     from weft.files import in_file
 
-    found = api.load(source)
+    found = api.load(source, params=params, dir=directory)
     if task not in found.task_names:
         raise InputError(unknown_name("task", task, found.task_names), source=str(source))
     with in_file(source):
@@ -123,7 +137,8 @@ def _of_run(home: RunHome, task: str) -> tuple[Workload, int, Path | None]:
     if standing(header, task) is not None:  # it was up to date, or not asked for
         if header.source is None:
             raise InputError(f"{task} is no part of run {home.id}: say --workflow FILE")
-        return _of_file(Path(header.source), home.data, task, header.options.absolute)
+        options = header.options
+        return _of_file(Path(header.source), home.data, task, options.params, options.absolute)
     found = in_their_shell(header.workflow, rules_of(contents.header))
     work = Workload(found, directory=home.data, absolute=header.options.absolute)
     number = found.task_names.index(task)

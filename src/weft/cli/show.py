@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.shared.options import RunDirectory, json_option
+from weft.cli.shared.options import ParamOptions, RunDirectory, json_option, with_groups
 from weft.cli.shared.tables import say, table
 from weft.errors import InputError, unknown_name
 from weft.quantities import amount, data_size, duration, many
@@ -24,6 +24,7 @@ LISTED = 8  # names of files, tasks of the critical path
 MOST = 30  # categories
 
 
+@with_groups
 def show(
     workflow: Annotated[
         Path | None,
@@ -54,6 +55,14 @@ def show(
     ] = None,
     directory: RunDirectory = Path(),
     as_json: Annotated[bool, json_option("the workflow's figures and tasks")] = False,
+    as_yaml: Annotated[
+        bool,
+        typer.Option(
+            "--yaml", help="Print the workflow written out, without loops and parameters."
+        ),
+    ] = False,
+    *,
+    params: ParamOptions,
 ) -> None:
     """Show a workflow: its tasks, categories, files, depth, critical path, and its graph.
 
@@ -63,25 +72,38 @@ def show(
 
     Example: `weft show pipeline.yaml --graph pipeline.svg`
 
+    Example: `weft show pipeline.yaml --set depth=50 --yaml` (what it expands to)
+
     Example: `weft show --run last --graph now.html --by tasks`
     """
     from weft import api
     from weft.charts.graph import CATEGORIES, TASKS, check_kind, graph_of, write_graph
+    from weft.formats import save
 
     for path in graph or []:
         check_kind(path)
     if by not in (None, TASKS, CATEGORIES):
         raise InputError(unknown_name("--by", by, (TASKS, CATEGORIES)))
+    if as_json and as_yaml:
+        raise InputError("--json or --yaml: ask for one of them")
+    if workflow is None and any(params):
+        raise InputError("a run has its parameters: --set and --params go with a workflow's file")
     if workflow is None and run is None:
         raise InputError("show what? give a workflow's file, or a run: `weft show --run last`")
     home, found = (None, None) if run is None else _states(directory, run)
-    wf = api.load(workflow) if workflow is not None else (found or {})["workflow"]
+    if workflow is not None:
+        wf = api.load(workflow, params=params.values(), dir=directory)
+    else:
+        wf = (found or {})["workflow"]
     states = None
     if found is not None:
         known = found["states"]
         states = [known.get(name, "waiting") for name in wf.task_names]
     for path in graph or []:
         write_graph(graph_of(wf, by, states, home.id if home is not None else ""), path)
+    if as_yaml:
+        save(wf, "-", "yaml")
+        return
     if as_json:
         print(json.dumps(_figures(wf, states, home), indent=1, allow_nan=False))
         return

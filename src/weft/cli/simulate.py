@@ -15,6 +15,7 @@ import typer
 from weft.cli.shared.options import (
     Budget,
     OverBudget,
+    ParamOptions,
     PlaceOptions,
     PlatformFile,
     Qoi,
@@ -24,6 +25,7 @@ from weft.cli.shared.options import (
     WorldOptions,
     expected,
     json_option,
+    load_workflow,
     with_groups,
 )
 from weft.cli.shared.pictures import check_gantts, draw_gantt
@@ -76,6 +78,7 @@ def simulate(
         ),
     ] = None,
     place: PlaceOptions,
+    params: ParamOptions,
 ) -> None:
     """Run a workflow in a simulated world, where things go otherwise than estimated.
 
@@ -91,7 +94,7 @@ def simulate(
 
     charts = check_gantts(gantt)
     registry.strategy(strategy, budget is not None)  # a wrong one is told before the work
-    wf = api.load(workflow)
+    wf = load_workflow(workflow, params, place)
     file = None if platform is None else api.load_platform(platform)
     told = expected(workflow, wf, file, place, budget is not None)
     run = api.simulate(

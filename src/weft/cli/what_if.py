@@ -12,16 +12,19 @@ import typer
 
 from weft.cli.shared.left import Everything, find_left
 from weft.cli.shared.options import (
+    ParamOptions,
     PlaceOptions,
     PlatformFile,
     Plot,
     expected,
     json_option,
+    load_workflow,
     with_groups,
 )
 from weft.cli.shared.pictures import check_plot
 from weft.cli.shared.tables import say, table
 from weft.errors import InputError, WeftError
+from weft.files import is_stdin
 from weft.quantities import amount, duration, many, precise
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ def what_if(
     ] = None,
     everything: Everything = False,
     place: PlaceOptions,
+    params: ParamOptions,
     as_json: Annotated[bool, json_option("the answer")] = False,
     plot: Plot = None,
 ) -> None:
@@ -74,20 +78,22 @@ def what_if(
     check_plot(plot)
     changes: dict[str, Any] = {"add": add or [], "remove": remove or [], "at": at}
     changes["planner"] = planner
-    if Path(subject).is_file():
+    if is_stdin(subject) or Path(subject).is_file():
         file = None if platform is None else api.load_platform(platform)
-        wf, up_to_date, summary = find_left(api.load(subject), place, everything)
+        wf, up_to_date, summary = find_left(
+            load_workflow(subject, params, place), place, everything
+        )
         if not wf.n_tasks and up_to_date:
             raise InputError(summary)
         answer = api.what_if(wf, expected=expected(subject, wf, file, place), **changes)
         answer = replace(answer, up_to_date=up_to_date)
-    elif platform is None and place.on is None and not place.price:
+    elif platform is None and place.on is None and not place.price and not any(params):
         run, history = _run(subject, place.directory), not place.no_history
         answer = api.what_if(run=run, dir=place.directory, use_history=history, **changes)
     else:
         raise InputError(
-            f"there is no file {subject!r}; a run has its own machines: leave out -p, --on and "
-            "--price"
+            f"there is no file {subject!r}; a run has its own machines: leave out -p, --on, "
+            "--price, --set and --params"
         )
     if as_json:
         print(json.dumps(answer.to_dict(), indent=1, allow_nan=False))

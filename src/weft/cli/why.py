@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli.shared.options import LastRun, RunDirectory, TaskName, json_option, run_of_task
+from weft.cli.shared.options import (
+    LastRun,
+    ParamOptions,
+    RunDirectory,
+    TaskName,
+    json_option,
+    run_of_task,
+    with_groups,
+)
 from weft.cli.shared.tables import say, table
 from weft.files import clean
 from weft.quantities import amount, duration, first_few, many
@@ -25,6 +33,7 @@ DIGEST = 8  # letters of one
 NOW = {"stale": "it would run", "unsure": "it may have to run"}  # where it is not up to date
 
 
+@with_groups
 def why(
     task: TaskName,
     run: LastRun = None,
@@ -36,6 +45,8 @@ def why(
     ] = None,
     directory: RunDirectory = Path(),
     as_json: Annotated[bool, json_option("all that is known")] = False,
+    *,
+    params: ParamOptions,
 ) -> None:
     """Tell why a task waits, is where it is, ran again, failed, moved or was given up.
 
@@ -49,21 +60,23 @@ def why(
 
     Example: `weft why train -w pipeline.yaml` (would it run now, and why?)
     """
-    told = _asked(task, run, workflow, directory)
+    told = _asked(task, run, workflow, directory, params)
     if as_json:
         print(json.dumps(_plain(told.to_dict()), indent=1, allow_nan=False))
         return
     _show(told)
 
 
-def _asked(task: str, run: str | None, workflow: Path | None, directory: Path) -> Why:
+def _asked(
+    task: str, run: str | None, workflow: Path | None, directory: Path, params: ParamOptions
+) -> Why:
     from weft.report.why import why_in_run, why_now
 
-    home = run_of_task(directory, run, workflow, f"weft why {task}")
+    home = run_of_task(directory, run, workflow, f"weft why {task}", params)
     if home is not None:
         return why_in_run(home, task)
     assert workflow is not None
-    return why_now(directory, workflow, task)
+    return why_now(directory, workflow, task, params.values())
 
 
 def _plain(value: Any) -> Any:

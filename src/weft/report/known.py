@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,11 +52,13 @@ def is_keyed(header: Header) -> bool:
     return bool(header.reasons) or (not header.functions and uses_store(None, header.options))
 
 
-def known_of_workflow(directory: Path, source: str | Path, task: str) -> KnownTask:
+def known_of_workflow(
+    directory: Path, source: str | Path, task: str, params: Mapping[str, object]
+) -> KnownTask:
     """As the workflow's file and the directory are now."""
     from weft import api
 
-    workflow = api.load(source)
+    workflow = api.load(source, params=params, dir=directory)
     if task not in workflow.task_names:
         raise InputError(unknown_name("task", task, workflow.task_names), source=str(source))
     return _now(workflow, directory, task)
@@ -93,7 +95,7 @@ def _looked(home: RunHome, header: Header, task: str) -> KnownTask | None:
     if header.source is None or not Path(header.source).exists():
         return None
     try:
-        workflow = api.load(header.source)
+        workflow = api.load(header.source, params=header.options.params, dir=home.data)
         if task not in workflow.task_names:
             return KnownTask(problem=f"{header.source} has no such task any more")
         return _now(workflow, home.data, task, header)

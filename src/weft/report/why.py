@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,9 +131,9 @@ def why_in_run(home: RunHome, task: str) -> Why:
     return _told(asked, damage)
 
 
-def why_now(directory: Path, source: str | Path, task: str) -> Why:
+def why_now(directory: Path, source: str | Path, task: str, params: Mapping[str, object]) -> Why:
     """Of a workflow in a directory, whatever was run there: up to date or not."""
-    known = known_of_workflow(directory, source, task)
+    known = known_of_workflow(directory, source, task, params)
     return Why(task, None, None, known.now or "", known=known)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from weft.runs.home import RunHome
     from weft.runs.opening import find_rest, open_run, reopen_run
     from weft.runs.outcome import Failure, Outcome, RunFailedError, nothing_to_do
-    from weft.runs.rest import Rest
+    from weft.runs.rest import Rest, kept_params
     from weft.runs.session import Listener, Session
 
 # imported when first used: the command line reads the options before it does anything
@@ -20,7 +20,7 @@ __getattr__ = lazily(
     home="RunHome",
     opening="find_rest open_run reopen_run",
     outcome="Failure Outcome RunFailedError nothing_to_do",
-    rest="Rest",
+    rest="Rest kept_params",
     session="Listener Session",
 )
 
@@ -35,6 +35,7 @@ __all__ = [
     "Session",
     "find_rest",
     "flags",
+    "kept_params",
     "nothing_to_do",
     "open_run",
     "reopen_run",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -154,6 +154,7 @@ class Options:
     deadline: Annotated[
         float | None, Flag(BY_THEN, metavar="TIME", read=read_time, resume=BY_THEN)
     ] = None  # of the run's time
+    params: Mapping[str, Any] = field(default_factory=dict)  # values of a workflow's parameters
 
     def __post_init__(self) -> None:
         from weft.runs.money import price_rules
@@ -203,6 +204,8 @@ class Options:
         """What the journal keeps."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         del kept["directory"]
+        if not self.params:
+            del kept["params"]
         return kept | {"on": self.place}
 
     @property

@@ -510,11 +510,21 @@ def adopt_files(workflow: Workflow, directory: Path, files: Sequence[str]) -> li
     return [workflow.task_names[task] for task in tasks]
 
 
-def last_source(directory: Path) -> str:
-    """The file of the workflow that was run last in a directory."""
+def last_source(directory: Path) -> tuple[str, dict[str, Any]]:
+    """The file of the workflow that was run last in a directory, and its parameters."""
     for home in runs(directory):
-        with home.journal.open("rb") as file:
-            header = decode(file.readline().partition(b" ")[2])
-        if source := header.get("source"):
-            return str(source)
+        if source := _header(home).get("source"):
+            return str(source), kept_params(home)
     raise InputError("no workflow was run here yet: name its file with --workflow")
+
+
+def kept_params(home: RunHome) -> dict[str, Any]:
+    """The parameters that a run was given."""
+    params: dict[str, Any] = _header(home).get("options", {}).get("params", {})
+    return params
+
+
+def _header(home: RunHome) -> dict[str, Any]:
+    with home.journal.open("rb") as file:
+        header: dict[str, Any] = decode(file.readline().partition(b" ")[2])
+    return header

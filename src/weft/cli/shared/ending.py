@@ -130,6 +130,9 @@ def _what_is_left(header: Header | None, directory: Path) -> str | None:
     more = [] if place == DEFAULT else ["--on", place]
     more += ["--shared"] * options.shared + ["--absolute-paths"] * options.absolute
     more += [] if options.trust == CONTENT else ["--trust", options.trust]
+    for called, value in options.params.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        more += ["--set", f"{called}={text}"]
     return command("run", near(Path(header.source)), directory, *options.targets, *more)
 
 

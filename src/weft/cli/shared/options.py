@@ -16,6 +16,7 @@ import typer
 
 from weft.errors import InputError
 from weft.executors.base import DEFAULT, examples
+from weft.files import label
 from weft.runs.options import Flag, Options, flags
 from weft.simulation.scenario import EVENT_RATE, MOST_EVENTS
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 
 WorkflowFile = Annotated[
-    Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan.")
+    Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan; - is stdin.")
 ]
 RunId = Annotated[str, typer.Argument(help="The run: its id, the beginning of its id, or `last`.")]
 TaskName = Annotated[str, typer.Argument(help="The task, by its name.")]
@@ -58,7 +59,11 @@ def json_option(what: str) -> Any:
 
 
 def run_of_task(
-    directory: Path, run: str | None, workflow: Path | None, asked: str
+    directory: Path,
+    run: str | None,
+    workflow: Path | None,
+    asked: str,
+    params: ParamOptions,
 ) -> RunHome | None:
     """The run that a question about a task is about; None if it is about a workflow's file."""
     from weft.files import near
@@ -69,12 +74,54 @@ def run_of_task(
         if run is not None:
             raise InputError("ask of a run, or with --workflow of a file: not of both")
         return None
+    if any(params):
+        raise InputError("a run has its parameters: --set and --params go with --workflow")
     if run is None and not runs(directory):
         raise InputError(
             f"nothing was run in {near(directory.absolute())} yet: say whose task it is, "
             f"`{asked} --workflow FILE`"
         )
     return RunHome.find(directory, run or LAST)
+
+
+# what a workflow with parameters is given
+
+Assigned = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value. Repeatable."),
+]
+ParamsFile = Annotated[
+    Path | None, typer.Option("--params", help="Values of parameters: a YAML or JSON file.")
+]
+
+
+class ParamOptions(NamedTuple):
+    """Values of a workflow's parameters."""
+
+    assigned: Assigned = None
+    params: ParamsFile = None
+
+    def values(self) -> dict[str, object]:
+        """By name: those of `--set` count more than those of the file."""
+        return {**_values_of_file(self.params), **dict(map(_assignment, self.assigned or []))}
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise InputError(f"expected NAME=VALUE, not {text!r}", place="--set")
+    return name, value
+
+
+def _values_of_file(path: Path | None) -> dict[str, object]:
+    if path is None:
+        return {}
+    from weft.files import in_file
+    from weft.formats import read_document
+    from weft.formats.fields import named
+
+    with in_file(path):
+        return named(read_document(path), "the parameter")
 
 
 # where: a file of machines, or those that a run would have
@@ -219,6 +266,16 @@ def _parameters(resuming: bool) -> Iterator[inspect.Parameter]:
         )
 
 
+def load_workflow(
+    source: str | Path, params: ParamOptions, place: PlaceOptions | None = None
+) -> Workflow:
+    """The workflow of a file, or of standard input, with its parameters."""
+    from weft import api
+
+    directory = Path() if place is None else place.directory
+    return api.load(source, params=params.values(), dir=directory)
+
+
 class WorldOptions(NamedTuple):
     """What happens to the machines in a simulated world."""
 
@@ -272,7 +329,7 @@ def expected(
     from weft.model.resources import check_fits
 
     for note in workflow.notes:
-        print(f"weft: {source}: {note}", file=sys.stderr)
+        print(f"weft: {label(source)}: {note}", file=sys.stderr)
     if platform is not None and (place.on is not None or place.price):
         given = "--on" if place.on is not None else "--price"
         raise InputError(f"the machines and their prices are in the file of -p: leave out {given}")
@@ -300,5 +357,5 @@ def expected(
         check_fits(workflow, found.platform, found.estimates.needs)
     if budgeted and platform is None:
         check_payable(found.platform, found.blind)
-    print(f"weft: {source}: {found.message}", file=sys.stderr)
+    print(f"weft: {label(source)}: {found.message}", file=sys.stderr)
     return found
