@@ -70,7 +70,7 @@ def _text(rule: Rule, inputs: list[str], output: str) -> str:
 
 
 def weft_workflow(given: list[Rule]) -> dict[str, Any]:
-    """The pipeline as weft reads it."""
+    """The pipeline as weft reads it, every task written out."""
     tasks: dict[str, Any] = {}
     for rule in given:
         for sample in SAMPLES if "{s}" in rule.output else [""]:
@@ -83,6 +83,22 @@ def weft_workflow(given: list[Rule]) -> dict[str, Any]:
                 **rule.more,
             }
     return {"name": "again", "tasks": tasks}
+
+
+def short_workflow(given: list[Rule]) -> dict[str, Any]:
+    """The same in short: a template of each step."""
+    tasks: dict[str, Any] = {}
+    for rule in given:
+        own = [f"{{inputs[{k}]}}" for k in range(len(rule.inputs))]
+        looped = "{s}" in rule.output
+        tasks[f"{rule.name}-{{s}}" if looped else rule.name] = {
+            **({"foreach": {"s": "$samples"}} if looped else {}),
+            "run": rule.run.format(i=own, o="{output}", all="{inputs}") + NOTED,
+            "inputs": rule.inputs,
+            "outputs": [rule.output],
+            **rule.more,
+        }
+    return {"name": "again", "params": {"samples": SAMPLES}, "tasks": tasks}
 
 
 def snakefile(given: list[Rule]) -> str:
@@ -136,14 +152,14 @@ class WeftTool(Tool):
     name = "weft"
 
     def write(self, place: Path, given: list[Rule]) -> None:
-        """As YAML, which JSON is."""
-        import json
+        """In short, as YAML."""
+        from weft.formats.texts import dump_yaml
 
-        (place.parent / "again.json").write_text(json.dumps(weft_workflow(given), indent=1))
+        (place.parent / "again.yaml").write_text(dump_yaml(short_workflow(given)))
 
     def command(self, place: Path) -> list[str]:
         """This Python's weft."""
-        workflow = str(place.parent / "again.json")
+        workflow = str(place.parent / "again.yaml")
         weft = [sys.executable, "-c", "from weft.cli.main import main; main()"]
         return [*weft, "run", workflow, "--quiet", "--on", "local:2"]
 

@@ -99,6 +99,8 @@ def required(fields: Mapping[object, object], key: str, *place: str | int) -> ob
 
 def name(value: object, *place: str | int) -> str:
     """A name: a string, or an integer taken as one."""
+    if type(value) is str and value and value.isascii():  # nearly all are
+        return value
     if isinstance(value, int) and not isinstance(value, bool):
         try:
             return str(value)

@@ -24,6 +24,7 @@ from weft.model.amounts import Amount
 from weft.model.resources import GPUS, MEMORY, Request
 
 REQUEST_FIELDS = ("cores", "parallel", MEMORY, GPUS, "resources", "pools", "on", "not_on")
+_REQUEST_FIELDS = frozenset(REQUEST_FIELDS)
 _OWN_FIELDS = ("cores", MEMORY, GPUS)  # which no named resource may be called
 _MOST_CORES = 1_000_000
 _UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6))
@@ -36,7 +37,7 @@ def request_from_fields(
     fields: Fields, *place: Place, default_memory: Amount | None = None
 ) -> Request | None:
     """What a task asks for; None if that is one core and nothing else."""
-    if default_memory is None and all(key not in fields for key in REQUEST_FIELDS):
+    if default_memory is None and _REQUEST_FIELDS.isdisjoint(fields):
         return None
     cores = _widths(fields["cores"], *place, "cores") if "cores" in fields else (1,)
     parallel, seconds = _speed_up(fields, cores, *place)

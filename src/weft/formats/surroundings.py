@@ -19,6 +19,7 @@ from weft.formats.fields import (
 from weft.model.surroundings import APPTAINER, BARE, ENGINES, Surroundings
 
 AROUND_FIELDS = ("env", "container", "conda")
+_FIELDS = frozenset(AROUND_FIELDS)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = "WEFT_"  # variables that weft itself sets begin so
 
@@ -27,6 +28,8 @@ def surroundings_from_fields(
     fields: Mapping[object, object], *place: str | int
 ) -> Surroundings | None:
     """What fields say of it; None if nothing. An empty field undoes what the defaults say."""
+    if _FIELDS.isdisjoint(fields):
+        return None
     env = _variables(fields.get("env"), *place, "env")
     container, engine = _container(fields.get("container"), *place, "container")
     conda = _conda(fields.get("conda"), *place, "conda")

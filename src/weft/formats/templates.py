@@ -130,10 +130,10 @@ def _part(value: object, called: str, more: str, *place: Place) -> object:
 
 def text_of(value: object, reference: str, *place: Place) -> str:
     """A value as it stands in a text."""
+    if isinstance(value, str):
+        return value if type(value) is str else str(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):
-        return str(value)
     if isinstance(value, int | float):
         return str(value)
     if value is None:
@@ -439,10 +439,10 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
     filled.pop(IF, None)
     if "run" in filled and not template.letters:
         command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
+        asked = {found[1] for found in _REFERENCE.finditer(command)}
         files = {
-            called: _each(files_of, filled.get(kind, []))
-            for kind in ("inputs", "outputs")
-            for called in (kind, kind[:-1])
+            called: _each(files_of, filled.get(called.rstrip("s") + "s", []))
+            for called in asked.intersection(FILES)
         }
         within = Scope(scope.params, scope.loop, files)
         filled["run"] = fill_command(

@@ -273,7 +273,9 @@ def _specs(
                 _ignores(fields, task),
                 _cache(fields, task),
                 wait=_wait(fields, "tasks", task),
-                retry=retry_by_cause(fields.get("retry", {}), "tasks", task, "retry"),
+                retry=retry_by_cause(fields["retry"], "tasks", task, "retry")
+                if "retry" in fields
+                else (),
                 request=request,
                 around=surroundings_from_fields(fields, "tasks", task),
                 **marks,
