@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from sys import maxunicode
@@ -28,6 +28,7 @@ _TOKENS = re.compile(
     |(?P<open>['"\\])|[^{_ENDS}'"\\]+""",
     re.DOTALL | re.VERBOSE,
 )
+_UNTIDY = re.compile(r"^\.|//|/\.|/$")  # what `normpath` may change
 _SPECIAL = re.compile(r"[\"'\\#]")
 _WILD = re.compile(r"[*?]|\[[^]]+\]")
 _ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
@@ -68,12 +69,18 @@ def named_paths(command: str) -> frozenset[str]:
     Whole words, what stands after a `=`, and the words within quotes, which may be a command too.
     """
     if _SPECIAL.search(command) is None:
-        parts = {*_PARTS.split(command), *_GAPS.split(command)}
+        parts = set(_GAPS.split(command))
+        if "=" in command:
+            parts.update(_PARTS.split(command))
     else:
         parts = set()
         for word in _words(command):
             parts.update((word.text, word.text.partition("=")[2]), _PARTS.split(word.text))
-    return frozenset(os.path.normpath(part) for part in parts if part and "\0" not in part)
+    return frozenset(
+        os.path.normpath(part) if _UNTIDY.search(part) else part
+        for part in parts
+        if part and "\0" not in part
+    )
 
 
 def named_patterns(command: str) -> list[str]:
@@ -160,26 +167,32 @@ def check_listed(workflow: Workflow) -> None:
     made = _Made(workflow)
     if not made.by:
         return
+    files_of = listed_files_of(workflow)
     for task, spec in workflow.specs.items():
         if not spec.run:
             continue
+        listed: list[str] | None = None
         for word, name in made.named(text_of(spec.run, spec.shell, spec.around)):
             if word in spec.ignores or name in spec.ignores:
                 continue
+            if listed is None:
+                listed = files_of(task)
             # of a folder with files of its own, a task sees those alone
-            if not any(
-                file == name or file.startswith(name + "/") for file in listed_files(workflow, task)
-            ):
+            if name not in listed and not any(file.startswith(name + "/") for file in listed):
                 raise made.forgotten(workflow.task_names[task], word, name)
 
 
-def listed_files(workflow: Workflow, task: int) -> list[str]:
-    """The files that a task lists, as inputs and as outputs."""
-    read = workflow.in_item[slice(*workflow.in_ptr[task : task + 2])]
-    made = workflow.out_item[slice(*workflow.out_ptr[task : task + 2])]
+def listed_files_of(workflow: Workflow) -> Callable[[int], list[str]]:
+    """A function that gives the files that a task lists, as inputs and as outputs."""
     names = workflow.item_names or ()
-    listed = [names[item] for item in (*read.tolist(), *made.tolist())] if names else []
-    return [name for name in listed if name is not None]
+    pairs = ((workflow.in_ptr, workflow.in_item), (workflow.out_ptr, workflow.out_item))
+    columns = [(ptr.tolist(), items.tolist()) for ptr, items in pairs]
+
+    def listed(task: int) -> list[str]:
+        items = [item for ptr, of in columns for item in of[ptr[task] : ptr[task + 1]]]
+        return [name for item in items if (name := names[item]) is not None] if names else []
+
+    return listed
 
 
 class _Made:

@@ -475,7 +475,8 @@ def files_of(entries: object) -> list[str]:
     """The files that a task lists, as a command names them."""
     if not isinstance(entries, list | tuple):
         return []
-    return [str(entry) for entry in entries if isinstance(entry, str | int)]
+    paths = (entry.get("path") if isinstance(entry, Mapping) else entry for entry in entries)
+    return [str(path) for path in paths if isinstance(path, str | int)]
 
 
 def expand_template(

@@ -52,6 +52,7 @@ from weft.model.resources import MEMORY
 from weft.shell import check_listed, shell_words
 
 OUTPUT_MARKS = ("temp", "protected")  # of outputs, or of a task for all of its outputs
+_MARKS = frozenset(OUTPUT_MARKS)
 FIELDS = (
     "name", "include", "params", "shell", "pools", "defaults", "tasks", "edges", "files"
 )  # fmt: skip
@@ -320,6 +321,8 @@ def _is_said(fields: Fields, key: str, *place: str | int, default: bool = False)
 def _output_marks(fields: Fields, task: str) -> dict[str, tuple[str, ...]]:
     """The outputs that are temporary or protected: each says so, or the task for all of them."""
     outputs = listed(fields.get("outputs"), "tasks", task, "outputs")
+    if _MARKS.isdisjoint(fields) and all(type(entry) is str for entry in outputs):
+        return {}
     whole = {key: _is_said(fields, key, "tasks", task) for key in OUTPUT_MARKS}
     if not any(whole.values()) and not any(isinstance(entry, Mapping) for entry in outputs):
         return {}

@@ -1,4 +1,4 @@
-"""`weft bench plan`, `simulate`, `start` and `survey`: how fast these are."""
+"""`weft bench plan`, `simulate`, `start`, `survey` and `expand`: how fast these are."""
 
 from __future__ import annotations
 
@@ -251,3 +251,24 @@ def survey(
     table(["what", "seconds", "s of CPU", "goal", "verdict"], rows)
     if other is None:
         print(NO_SNAKEMAKE)
+
+
+def expand(
+    tasks: Annotated[int, typer.Option(min=4, help="Tasks, a quarter of each loop.")] = 100_000,
+    tries: Annotated[int, typer.Option(min=1, help="Tries, of which the best counts.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """What it takes to load a short file of many tasks, and the same written out.
+
+    Example: `weft bench expand --tasks 20000`
+    """
+    from weft_benchmarks.expand_speed import expand_times
+
+    with progress_bar("loading", not as_json) as progress:
+        found = expand_times(tasks, tries, progress)
+    if as_json:
+        print(json.dumps([_as_dict(x) for x in found], indent=1))
+        return
+    print(f"{tasks:,} tasks of four loops; the best of {tries}")
+    rows = [[x.what, f"{x.seconds:.2f}", f"{x.cpu:.2f}", x.goal or "", x.verdict] for x in found]
+    table(["what", "seconds", "s of CPU", "goal", "verdict"], rows)

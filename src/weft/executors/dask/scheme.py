@@ -32,7 +32,7 @@ class Dask(Scheme):
     def check_work(self, work: Workload) -> None:
         """Where only inputs travel to the workers, patterns would match nothing there."""
         from weft.model.growth import passed_by
-        from weft.shell import listed_files, matching, text_of
+        from weft.shell import listed_files_of, matching, text_of
 
         if work.shared:
             return
@@ -43,10 +43,11 @@ class Dask(Scheme):
                     "say shared=True (and dir=, if that is another than this)"
                 )
             return
+        listed = listed_files_of(work.workflow)
         for task, spec in work.workflow.specs.items():
             text = text_of(spec.run or "", spec.shell, spec.around)
             for pattern, names in matching(text, str(work.directory), passed_by(spec)):
-                lost = sorted(set(names).difference(listed_files(work.workflow, task)))
+                lost = sorted(set(names).difference(listed(task)))
                 if lost:
                     name = work.workflow.task_names[task]
                     raise InputError(
