@@ -118,7 +118,12 @@ def test_a_large_result_that_is_passed_on_is_one_file(tmp_path: Path) -> None:
     assert [run.result(task) for task in changed] == [expected[0] + 1] * 2  # each its own memory
     second = weft.run(flow, "local:2", dir=tmp_path)
     assert second.up_to_date == tuple(task.name for task in flow.tasks)
+    forced = weft.run(flow, "local:1", dir=tmp_path, force=["_make"])
+    assert forced.run.workflow.task_names[0] == "_make"
+    assert os.path.samefile(forced.home / "results" / "0.pkl", results / "0.pkl")
     flow.task(len, again, name="more")
     third = weft.run(flow, "local:1", dir=tmp_path)
     assert third.run.workflow.task_names == ("more",)
     assert os.path.samefile(third.home / "results" / "1.pkl", results / "1.pkl")
+    found = [path.stat() for path in tmp_path.rglob("*.pkl") if path.stat().st_size > N]
+    assert len({state.st_ino for state in found}) == 1

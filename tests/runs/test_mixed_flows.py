@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import weft
-from runs.noted import GO, note
+from runs.mixing import join, load, mixed, picky
+from runs.noted import GO
 from weft.checks.runs import check_run
 from weft.errors import InputError, WeftError
 from weft.runs.home import RunHome
@@ -34,41 +35,6 @@ def take(ran: Path) -> list[str]:
     found = sorted(ran.read_text().split())
     ran.write_text("")
     return found
-
-
-def load(path: Path) -> list[str]:
-    note()
-    return path.read_text().split()
-
-
-def join(*parts: Any) -> str:
-    note()
-    return "-".join(map(str, parts))
-
-
-def picky(words: list[str]) -> int:
-    note()
-    if not os.path.exists(GO):
-        raise ValueError("not yet")
-    return len(words)
-
-
-def mixed(last: Any = join) -> Any:
-    """A flow, and its tasks by name."""
-    flow = weft.Flow("mixed")
-    noted = 'echo "$WEFT_TASK" >> "$RAN"; '
-    sort = flow.command(
-        noted + "sort {input} > {output}", inputs="raw data.txt", outputs="sorted.txt", name="sort"
-    )
-    words = flow.task(load, sort.output, name="words")
-    raw = flow.task(load, flow.file("raw data.txt"), name="raw")
-    joined = flow.task(join, words[0], raw[1:], {"k": words[-1]}, name="joined")
-    count = flow.command(
-        noted + "wc -l < {inputs[1]} > {output}", inputs=["raw data.txt", sort], outputs=["n.txt"],
-        after=joined, name="count",
-    )  # fmt: skip
-    flow.task(last, count, name="end")
-    return flow
 
 
 ALL = ["count", "end", "joined", "raw", "sort", "words"]
@@ -163,7 +129,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 import weft
-from runs.test_mixed_flows import mixed
+from runs.mixing import mixed
 
 
 def deadly(files):

@@ -11,7 +11,7 @@ from weft.executors.base import Workload
 from weft.executors.command import CommandJob, CommandOutcome, unlisted
 from weft.executors.kept import ENDING
 from weft.executors.paths import log_name
-from weft.executors.results import settle_result
+from weft.executors.results import result_path, settle_result
 from weft.model.call import Call, Calls
 from weft.model.causes import CAUSE, SYSTEM, USED
 from weft.model.events import (
@@ -64,6 +64,14 @@ class Jobs:
         if number < self.workflow.n_tasks or self.store is None:
             return self.name(number)
         return self.store.name(number)
+
+    def former_files(self, making: Making | None) -> tuple[str, ...]:
+        """The files of what came out of the same before."""
+        if self.store is None or self.store.kept is None:
+            return ()
+        folder = self.store.kept.folder
+        former = self.store.former(making)
+        return tuple(result_path(folder(kept.run), kept.number) for kept in former)
 
     def call(self, task: int) -> Call | None:
         """The function of a task, and its arguments; None if it is a command."""

@@ -19,6 +19,9 @@ from weft.store.survey import State, Survey
 class KeptSource(Protocol):
     """Where results of functions are, of all runs."""
 
+    def folder(self, run: str) -> str:
+        """Where the results of a run are."""
+
     def bring(self, kept: KeptResult, results: str, task: int) -> Entry:
         """Have a result among those of another run, too; an OSError if it cannot be had."""
 
@@ -62,6 +65,13 @@ class RunStore:
         number = self._numbers[task]
         making = self._survey.making(number)
         return making, self._survey.found(number, making, self.run)
+
+    def former(self, making: Making | None) -> list[KeptResult]:
+        """What came out of the same before, though it is to be made again."""
+        if making is None or making.recipe is None:
+            return []
+        found = self._survey.store.results(making.recipe.key)
+        return [result.call for result in found if result.call is not None]
 
     def ended(self, task: int, attempt: int) -> Result | None:
         """What an attempt of this run has made, if it ended well and all of that is there."""

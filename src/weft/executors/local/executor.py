@@ -76,6 +76,7 @@ class LocalAttempt(NamedTuple):
     begun: float
     command: StartTask
     making: Making | None = None
+    former: tuple[str, ...] = ()  # files of what its function gave before
 
     @property
     def cores(self) -> tuple[int, ...]:
@@ -123,7 +124,8 @@ class LocalExecutor(Listening[LocalAttempt]):
         number, task, processor = command.attempt, command.task, command.processor
         making, end = self._jobs.begin(number, task)
         begun = time.monotonic()
-        attempt = LocalAttempt(number, task, processor, Stop(), begun, command, making)
+        former = self._jobs.former_files(making)
+        attempt = LocalAttempt(number, task, processor, Stop(), begun, command, making, former)
         if end is None and (making is None or making.recipe is None):  # else the store would know
             end = self._jobs.take_done_before(number, task)
         if end is not None:
@@ -256,6 +258,7 @@ class _Lane:
             names={other: jobs.name_of_result(other) for other in refs(call)},
             results={other: result_path(jobs.results, other) for other in refs(call)},
             result=place + ".pkl",
+            former=order.former,
             error=error_path(jobs.results, task),
             log=jobs.log(attempt, task),
             live_log=place,

@@ -142,7 +142,8 @@ def _answer(request: Mapping[str, Any], call: bytes, folder: str) -> dict[str, A
             result = function(*args, **kwargs)
             seconds = time.perf_counter() - begin
             doing = "its result cannot be kept"
-            size = packing.write(request["result"], result, results.values())
+            same = (*results.values(), *request["former"])
+            size = packing.write(request["result"], result, same)
             content = None if imports is None else _content(result)
     except BaseException as error:  # whatever it is, it must be told, not end the process
         if isinstance(error, Exception) and request["error"]:

@@ -36,6 +36,7 @@ class FunctionJob:
     log: str  # what it prints is kept as this path + ".out" and ".err"
     live_log: str  # where it is written; if nothing is, left there and not kept
     environment: Mapping[str, str | None]  # None: not to be set
+    former: tuple[str, ...] = ()  # files of which its own may become a link
     error: str = ""  # the file that an error is written to
     timeout: float | None = None
     fixed: Mapping[str, str | None] = field(default_factory=dict)  # from the process's start on
@@ -171,6 +172,7 @@ class FunctionWorker:
         request = {
             "log": job.live_log,
             "result": job.result,
+            "former": job.former,
             "error": job.error,
             "results": {str(task): path for task, path in job.results.items()},
             "names": {str(task): name for task, name in job.names.items()},
