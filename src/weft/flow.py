@@ -14,6 +14,7 @@ from typing import Any
 
 from weft.errors import InputError
 from weft.formats.resources import REQUEST_FIELDS, request_from_fields
+from weft.lazy import drawn_by
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
 from weft.model.call import FileRef, bare, files_of, qualified_name, refs
 
@@ -135,6 +136,8 @@ class Flow:
 
     def __repr__(self) -> str:
         return f"Flow({self.name!r}, {len(self)} task{'' if len(self) == 1 else 's'})"
+
+    _repr_html_ = drawn_by("weft.charts.html", "of_flow")
 
     def __len__(self) -> int:
         return len(self._tasks)

@@ -74,6 +74,16 @@ def test_names_of_others_are_only_names(number: int) -> None:
     assert len(repr(thing)) < 400
 
 
+def test_a_flow_shows_its_graph() -> None:
+    flow = weft.Flow(EVIL)
+    assert Elements(flow._repr_html_()).tags == ["div"]
+    flow.task(sum, [flow.task(abs, -1)])
+    shown = Elements(flow._repr_html_())
+    assert set(shown.tags) <= ALLOWED
+    assert "img" in shown.tags
+    assert "builtins.abs" in shown.text
+
+
 def test_an_outcome_says_what_failed() -> None:
     run = weft.simulate(workflow(), platform(), "static")
     failures = tuple(Failure(f"task {k} {EVIL}", EVIL) for k in range(7))

@@ -27,6 +27,7 @@ from weft.model import ENDS
 if TYPE_CHECKING:
     from weft.charts.plots import Target
     from weft.comparison import Comparison
+    from weft.flow import Flow
     from weft.model import Platform, Run, Schedule, Workflow
     from weft.runs import Outcome
     from weft.scheduling.frontier import Frontier
@@ -88,6 +89,11 @@ def of_workflow(workflow: Workflow) -> str:
         if len(graph.nodes) <= MOST_NODES:
             picture = _image(svg(graph), repr(workflow), "svg+xml", tallest=TALLEST)
     return _shown(workflow, picture, of_categories(workflow))
+
+
+def of_flow(flow: Flow) -> str:
+    """The workflow that a flow is by now."""
+    return of_workflow(flow.build()[0]) if len(flow) else f"<div>{escape(repr(flow))}</div>"
 
 
 def of_comparison(comparison: Comparison) -> str:
