@@ -27,6 +27,12 @@ def report(
         typer.Option(help="Write all of it as one page (.html) that needs nothing else."),
     ] = None,
     gantt: RunGantt = None,
+    wfformat: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what ran, where and for how long, as a WfFormat 1.6 trace (.json)."
+        ),
+    ] = None,
     as_json: Annotated[bool, json_option("the report")] = False,
     directory: RunDirectory = Path(),
 ) -> None:
@@ -42,6 +48,8 @@ def report(
     charts = check_gantts(gantt)
     if html is not None and html.suffix.lower() not in PAGE:
         raise InputError("the page's name must end in .html", source=str(html))
+    if wfformat is not None and wfformat.suffix.lower() != ".json":
+        raise InputError("the name of a trace must end in .json", source=str(wfformat))
     told = report_of(RunHome.find(directory, run))
     if html is not None:
         from weft.report.page import write_page
@@ -49,12 +57,17 @@ def report(
         write_page(told, html)
     for path in charts:
         draw_gantt(told.run, path)
+    if wfformat is not None:
+        from weft.report.wfformat_trace import write_wfformat
+
+        write_wfformat(told, wfformat)
     if as_json:
         print(json.dumps(told.to_dict(), indent=1, allow_nan=False))
         return
     show(told)
-    for path in [*([html] if html else []), *charts]:
-        print(f"wrote {path}")
+    written = [html, *charts, wfformat]
+    for name in filter(None, written):
+        print(f"wrote {name}")
 
 
 def show(told: Report) -> None:

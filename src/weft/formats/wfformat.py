@@ -247,6 +247,9 @@ def _check_sayable(workflow: Workflow) -> None:
         if spec.around is not None:
             problem = "WfFormat has no word for variables, containers and conda of tasks"
             raise wrong(problem, *place)
+        if spec.temp or spec.protected:
+            problem = "WfFormat has no word for temporary and protected outputs"
+            raise wrong(problem, *place, "outputs")
         request = spec.request
         if request is None:
             continue

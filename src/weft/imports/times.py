@@ -313,7 +313,8 @@ def _read_wfformat(text: str, path: Path, asked: ImportOptions) -> ImportedTimes
         fields, seconds = told[name], float(workflow.base_cost[task])
         first, last = workflow.in_ptr[task : task + 2]
         place = ("workflow", "execution", "tasks", name)
-        machines = sequence(fields.get("machines", []), *place, "machines") or [ELSEWHERE]
+        named = fields.get("machines", [fields["machine"]] if "machine" in fields else [])
+        machines = sequence(named, *place, "machines") or [ELSEWHERE]
         memory, read, written, share = (
             number(fields[key], *place, key) if fields.get(key) else math.nan
             for key in ("memoryInBytes", "readBytes", "writtenBytes", "avgCPU")
