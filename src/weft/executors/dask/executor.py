@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.errors import InputError, WeftError
+from weft.executors.allotments import Allotting
 from weft.executors.base import Workload
 from weft.executors.dask.cluster import Cluster
 from weft.executors.dask.jobs import DaskJobs, packed
@@ -31,7 +32,8 @@ from weft.executors.dask.workers import Leaving, WorkerWatch
 from weft.executors.listening import Listening
 from weft.executors.processes import GRACE, kill_left_behind
 from weft.executors.results import load_result
-from weft.model import Platform
+from weft.model import Platform, Workflow
+from weft.model.call import Calls
 from weft.model.causes import LOST, SYSTEM
 from weft.model.events import (
     NO_FAULT,
@@ -115,6 +117,17 @@ class DaskExecutor(Listening[Submission | None]):
     def machine(self, processor: int) -> str:
         """The name under which the history knows a processor, in this run and in others."""
         return self._cluster.machine(processor)
+
+    def extend(self, workflow: Workflow, calls: Calls | None) -> None:
+        """Know the tasks that were added."""
+        was_one_host = self._jobs.is_one_host
+        if was_one_host and Allotting(workflow, limit=False).asks:
+            raise InputError(
+                "an added task asks for cores or amounts, but no declared one does: on Dask, "
+                "workers are counted one by one only if some declared task asks"
+            )
+        self._jobs.take_tasks(workflow, calls)
+        self._items.extend()
 
     def start(self, command: StartTask) -> Submission | None:
         """Give a task to Dask, at the latest when the next event is waited for."""

@@ -30,9 +30,10 @@ from weft.executors.results import (
 )
 from weft.executors.workspace import protect, read_marker
 from weft.files import write_bytes
-from weft.model.call import files_of, parted, refs
+from weft.model.call import Calls, files_of, parted, refs
 from weft.model.events import Event, StartTask, TaskFinished
-from weft.model.workflow import EXTERNAL
+from weft.model.growth import is_expansion_file
+from weft.model.workflow import EXTERNAL, Workflow
 from weft.store.content import Entry, Status, status_of
 from weft.store.making import Making
 
@@ -52,6 +53,12 @@ class DaskJobs(Jobs):
         self.at_home = {t for call in self.calls or () for t in refs(call) if t >= n}
         self.has_commands = len(work.functions) < n
         self._functions: dict[int, tuple[Callable[..., Any], bytes]] = {}
+
+    def take_tasks(self, workflow: Workflow, calls: Calls | None) -> None:
+        """Know these tasks, and who reads of whom."""
+        for name in ("inputs", "readers"):
+            self.__dict__.pop(name, None)
+        super().take_tasks(workflow, calls)
 
     @cached_property
     def inputs(self) -> list[list[int]]:
@@ -108,7 +115,13 @@ class DaskJobs(Jobs):
         """The files of a command that must be brought home."""
         if self.calls is not None or not self.carried:
             return []
-        return list(self.files([i for i in self.made(task) if not self.is_read(i)]))
+        # what a task has printed to add others is read here
+        printed = is_expansion_file if self.workflow.spec(task).expand else None
+        made = self.made(task)
+        products = (
+            i for i in made if not self.is_read(i) or (printed and printed(self.workflow, i))
+        )
+        return list(self.files(products))
 
     def files_for_home(self, task: int) -> list[str]:
         """The same, with what an earlier run has left there: it would be out of date."""

@@ -49,6 +49,10 @@ class Items:
         self._under_way: dict[tuple[str, str], list[SendItem]] = {}  # by key and address
         self._to_send: list[tuple[str, str]] = []
 
+    def extend(self) -> None:
+        """There are more tasks, which may read what others have read before."""
+        self._unread = [len(readers - self._done) for readers in self._jobs.readers]
+
     @property
     def are_shared(self) -> bool:
         """Whether they are files that every worker sees, and none is in memory."""
