@@ -10,6 +10,7 @@ from pathlib import Path
 
 from weft.errors import InputError
 from weft.files import printable, read_text
+from weft.formats.deferred import deferred, loops_over, made_patterns
 from weft.formats.fields import (
     check_fields,
     mapping,
@@ -177,10 +178,14 @@ def _entries(
 ) -> dict[str, Body | Template]:
     """The tasks of a file: as they are, or as templates, whose loops are known to makers then."""
     entries: dict[str, Body | Template] = {}
-    templated = is_template(document)
+    templated, made = is_template(document), made_patterns(document)
     for key, value in named(document.get("tasks"), "the task", "tasks").items():
         body = mapping({} if value is None else value, "tasks", key)
         check_fields(body, known, "tasks", key)
+        if FOREACH in body and (patterns := loops_over(body[FOREACH], made)):
+            called, entry = deferred(key, body, document, params, patterns)
+            entries[called] = entry
+            continue
         if not templated and IF not in body and not _gathers(body.get("inputs")):
             entries[key] = body
             continue

@@ -279,7 +279,8 @@ def _specs(
                 else (),
                 request=request,
                 around=surroundings_from_fields(fields, "tasks", task),
-                **marks,
+                temp=marks.get("temp", ()),
+                protected=marks.get("protected", ()),
                 expand=expansions.expands(task),
                 gathers=expansions.gathers(task, partial(_file_list, fields, task, "inputs")),
             )

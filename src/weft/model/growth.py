@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 from urllib.parse import quote
@@ -79,7 +79,7 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
     tasks = np.concatenate([workflow.use_task, uses[:, 1]]).astype(np.int32)
     use_ptr, use_task = csr(rows, tasks, workflow.n_items + len(items.sizes))
     old_names = workflow.item_names or (None,) * workflow.n_items
-    n = workflow.n_tasks
+    n, name = workflow.n_tasks, workflow.task_names[by]
     return Workflow(
         name=workflow.name,
         task_names=(*workflow.task_names, *more.task_names),
@@ -90,7 +90,10 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
         use_task=use_task,
         processor_cost=_processor_cost(workflow, more),
         item_names=(*old_names, *items.names),
-        specs={**workflow.specs, **{n + task: spec for task, spec in more.specs.items()}},
+        specs={
+            **workflow.specs,
+            **{n + t: replace(more.spec(t), added_by=name) for t in range(more.n_tasks)},
+        },
         pools=workflow.pools,
         notes=workflow.notes,
     )

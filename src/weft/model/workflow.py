@@ -49,6 +49,7 @@ class TaskSpec:
     protected: tuple[str, ...] = ()  # outputs that are not replaced unless it is asked for
     expand: bool = False  # what it prints are tasks that are added when it is done
     gathers: tuple[str, ...] = ()  # patterns of what it reads of the expansions that it waits for
+    added_by: str | None = None  # the task that added it; None: it is declared
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ import numpy.typing as npt
 
 from weft.arrays import FloatArray
 from weft.errors import InputError
-from weft.formats.growing import printed_tasks
 from weft.formats.resources import request_fields, request_from_fields
 from weft.formats.surroundings import surroundings_fields, surroundings_from_fields
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
-from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
+from weft.formats.weft_workflow import workflow_to_dict
 from weft.model import Estimates, Evaluation, Platform, Schedule, TaskSpec, Workflow
 from weft.model.amounts import Amount
 from weft.model.events import (
@@ -259,15 +258,14 @@ class Header:
     # the keys of what is no part of the run and only comes before what is, by task and name
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     taken: Mapping[str, KeptResult] = field(default_factory=dict)  # results of others, by task
-    expansions: Mapping[str, str] = field(default_factory=dict)  # see Rest
+    expansions: Mapping[str, Workflow] = field(default_factory=dict)  # see Rest
     # where tasks may be added: the files of tasks that are no part of the run, and who makes each
     others: Mapping[str, str] = field(default_factory=dict)
 
     def own_part(self, workflow: Workflow) -> Workflow:
         """What of a workflow the run has to do, if it has not changed since."""
-        for task, text in self.expansions.items():
+        for task, more in self.expansions.items():
             if task in workflow.task_names:
-                more = printed_tasks(text, workflow_from_dict)
                 workflow = grow(workflow, workflow.task_names.index(task), more)
         others = {*self.up_to_date, *self.left_out}
         return workflow.part(np.array([name not in others for name in workflow.task_names]))
@@ -300,7 +298,7 @@ class Header:
             **({"reasons": dict(self.reasons)} if self.reasons else {}),
             **({"after": dict(self.after)} if self.after else {}),
             **({"taken": dict(self.taken)} if self.taken else {}),
-            **({"expansions": dict(self.expansions)} if self.expansions else {}),
+            **({"expansions": _entries_of(self.expansions)} if self.expansions else {}),
             **({"others": dict(self.others)} if self.others else {}),
         }
 
@@ -341,9 +339,16 @@ class Header:
             reasons=content.get("reasons", {}),
             after=content.get("after", {}),
             taken={name: KeptResult.read(kept) for name, kept in content.get("taken", {}).items()},
-            expansions=content.get("expansions", {}),
+            expansions={
+                task: workflow_from_entry(more)
+                for task, more in content.get("expansions", {}).items()
+            },
             others=content.get("others", {}),
         )
+
+
+def _entries_of(workflows: Mapping[str, Workflow]) -> dict[str, dict[str, Any]]:
+    return {name: workflow_to_entry(workflow) for name, workflow in workflows.items()}
 
 
 def rules_of(content: dict[str, Any]) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,9 @@ from weft.model.events import (
 from weft.model.growth import check_apart, expansion_file, grow
 from weft.model.resources import check_fits, declared_needs
 from weft.quantities import first_few, many
+from weft.runs.entries import workflow_to_entry
 from weft.shell import check_listed
+from weft.store.content import digest_of
 
 if TYPE_CHECKING:
     from weft.runs.session import Session
@@ -80,13 +83,12 @@ class Growing:
         """What is to be heard of the tasks that it has printed; None: there is nothing new."""
         coordinator, options = self._session.coordinator, self._session.header.options
         workflow = coordinator.workflow
-        text = printed_by(workflow.task_names[task], options.directory)
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        more = printed_by(workflow.task_names[task], options.directory)
+        digest = digest_of(json.dumps(workflow_to_entry(more)).encode())
         if task in coordinator.expanded:
             if coordinator.expanded[task] != digest:
                 raise InputError(CHANGED)
             return None
-        more = printed_tasks(text, workflow_from_dict)
         if more.n_tasks == 0:
             return None
         header = self._session.header
@@ -116,11 +118,12 @@ class Growing:
         return TasksAdded(time, task, more, grown, estimates, digest)
 
 
-def printed_by(task: str, directory: Path) -> str:
-    """What a task has printed to add tasks."""
+def printed_by(task: str, directory: Path) -> Workflow:
+    """The tasks that a task has printed; what loops go over is looked for in the directory."""
     file = directory / expansion_file(task)
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
+        return printed_tasks(text, partial(workflow_from_dict, directory=directory))
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:

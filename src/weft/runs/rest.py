@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -15,8 +16,6 @@ import numpy as np
 from weft.durable import reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.executors.results import KeptResults, NoResultError, load_result
-from weft.formats.growing import printed_tasks
-from weft.formats.weft_workflow import workflow_from_dict
 from weft.model import Estimates, Workflow
 from weft.model.call import Call, Calls, calls_of_part
 from weft.model.growth import expansion_file, files_of, grow
@@ -56,7 +55,7 @@ class Rest:
     taken: Mapping[str, KeptResult] = field(default_factory=dict)
     kept: KeptResults | None = None  # results of functions, of all runs of the directory
     # what tasks have printed that are up to date, and have added tasks before anything was run
-    expansions: Mapping[str, str] = field(default_factory=dict)
+    expansions: Mapping[str, Workflow] = field(default_factory=dict)
 
     @staticmethod
     def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
@@ -84,7 +83,7 @@ class Rest:
         """What the directory and its store leave to do; nothing is begun."""
         kept = None if calls is None else _kept_results(options.directory)
         survey, former = _survey(workflow, options, calls=calls, kept=kept)
-        expansions = dict[str, str]()
+        expansions = dict[str, Workflow]()
         while calls is None and (news := _known_expansions(survey, expansions)):
             workflow, options = _with_known(workflow, options, news, expansions)
             survey, former = _survey(workflow, options)
@@ -384,31 +383,27 @@ def _survey(
     return survey, former
 
 
-def _known_expansions(survey: Survey, known: Mapping[str, str]) -> dict[int, str]:
-    """What tasks have printed that are up to date, by task; but for those that are known."""
-    workflow, found = survey.workflow, dict[int, str]()
-    for task, spec in workflow.specs.items():
-        name = workflow.task_names[task]
-        if not spec.expand or name in known or survey.states[task] is not State.UP_TO_DATE:
-            continue
-        if (Path(survey.memory.data) / expansion_file(name)).exists():
-            found[task] = printed_by(name, Path(survey.memory.data))
-    return found
+def _known_expansions(survey: Survey, known: Mapping[str, Workflow]) -> list[int]:
+    """The tasks that add others and are up to date, but for those that are known."""
+    names, specs, data = survey.workflow.task_names, survey.workflow.specs, survey.memory.data
+    up_to_date = [t for t in specs if specs[t].expand and survey.states[t] is State.UP_TO_DATE]
+    new = (t for t in up_to_date if names[t] not in known)
+    return [t for t in new if os.path.exists(os.path.join(data, expansion_file(names[t])))]
 
 
 def _with_known(
-    workflow: Workflow, options: Options, news: Mapping[int, str], known: dict[str, str]
+    workflow: Workflow, options: Options, news: Collection[int], known: dict[str, Workflow]
 ) -> tuple[Workflow, Options]:
     """The workflow with what tasks have printed before; one that cannot be added is made again."""
-    for task, text in news.items():
+    for task in news:
         name = workflow.task_names[task]
-        known[name] = text
         try:
-            more = printed_tasks(text, workflow_from_dict)
-            grown = grow(workflow, task, more)
+            known[name] = printed_by(name, options.directory)
+            grown = grow(workflow, task, known[name])
             check_added(grown, workflow.n_items, options.directory, options.absolute)
             workflow = grown
         except WeftError:  # it says so when it is run
+            known[name] = Workflow.from_items("", [], [], [])
             if options.force is not True:
                 options = replace(options, force=(*(options.force or ()), name))
     return workflow, options

@@ -1,0 +1,56 @@
+"""Loops over files that a task has yet to make: a template that is expanded when they are there.
+
+In its place stands a task that reads the files and adds what the template gives, see `growing`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+TEMPLATE = "WEFT_TEMPLATE"
+_GLOB = re.compile(r"glob\((.*)\)", re.DOTALL)
+_REFERENCE = re.compile(r"\{[^{}]*\}")
+
+Fields = Mapping[Any, Any]
+
+
+def made_patterns(document: Fields) -> frozenset[str]:
+    """The outputs of a file's tasks that are patterns."""
+    tasks, found = document.get("tasks"), set[str]()
+    for body in tasks.values() if isinstance(tasks, Mapping) else ():
+        outputs = body.get("outputs") if isinstance(body, Mapping) else None
+        for output in outputs if isinstance(outputs, list | tuple) else ():
+            name = output.get("path") if isinstance(output, Mapping) else output
+            if isinstance(name, str) and ("*" in name or "?" in name):
+                found.add(name)
+    return frozenset(found)
+
+
+def loops_over(loop: object, made: Collection[str]) -> list[str]:
+    """The patterns among what tasks make that a loop goes over."""
+    if not made or not isinstance(loop, Mapping):
+        return []
+    texts = [value.strip() for value in loop.values() if isinstance(value, str)]
+    calls = [call[1].strip().strip("'\"") for text in texts if (call := _GLOB.fullmatch(text))]
+    return [pattern for pattern in calls if pattern in made]
+
+
+def deferred(
+    key: str, body: Fields, document: Fields, params: Mapping[str, object], patterns: list[str]
+) -> tuple[str, dict[str, object]]:
+    """A task that reads the files, and prints the template with all that belongs to it.
+
+    It is called as the template, `*` for what the loop replaces.
+    """
+    around = {field: document[field] for field in ("shell", "defaults") if field in document}
+    printed = json.dumps({"params": dict(params), **around, "tasks": {key: dict(body)}})
+    return _REFERENCE.sub("*", key), {
+        "run": f"printf '%s\\n' \"${TEMPLATE}\"",
+        "shell": "sh",
+        "env": {TEMPLATE: printed},  # a command would seem to name the files in it
+        "inputs": patterns,
+        "expand": True,
+    }
