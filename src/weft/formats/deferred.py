@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-TEMPLATE = "WEFT_TEMPLATE"
+TEMPLATE = "TEMPLATE"
 _GLOB = re.compile(r"glob\((.*)\)", re.DOTALL)
 _REFERENCE = re.compile(r"\{[^{}]*\}")
 
