@@ -8,12 +8,12 @@ import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator
-from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from sys import maxunicode
 from typing import NamedTuple
 
 from weft.errors import InputError
+from weft.model.filenames import Holders, check_overlaps, covers, is_many, is_match
 from weft.model.surroundings import Surroundings
 from weft.model.workflow import Workflow
 
@@ -164,6 +164,7 @@ def check_listed(workflow: Workflow) -> None:
 
     It would read the file of an earlier run. What stands under `ignores` is passed by.
     """
+    check_overlaps(workflow)
     made = _Made(workflow)
     if not made.by:
         return
@@ -178,7 +179,10 @@ def check_listed(workflow: Workflow) -> None:
             if listed is None:
                 listed = files_of(task)
             # of a folder with files of its own, a task sees those alone
-            if name not in listed and not any(file.startswith(name + "/") for file in listed):
+            if name not in listed and not any(
+                file.startswith(name + "/") or (is_many(file) and covers(file, name))
+                for file in listed
+            ):
                 raise made.forgotten(workflow.task_names[task], word, name)
 
 
@@ -202,6 +206,7 @@ class _Made:
         names, self._tasks = workflow.item_names or (), workflow.task_names
         makers = workflow.item_producer.tolist()
         self.by = {n: makers[i] for i, n in enumerate(names) if n is not None and makers[i] >= 0}
+        self._holders = Holders(self.by)
         self._inside: dict[str, str] = {}  # a file of each folder
         for name in self.by:
             folder = name.rpartition("/")[0]
@@ -212,11 +217,20 @@ class _Made:
     def named(self, command: str) -> Iterator[tuple[str, str]]:
         """The words of a command that mean one of these, and which."""
         words = {w: BY_ITS_FOLDER.sub("", w) if w[0] == "$" else w for w in named_paths(command)}
-        for word in sorted(w for w, n in words.items() if n in self.by or n in self._inside):
+        for word in sorted(w for w, n in words.items() if self._is_made(n)):
             yield word, words[word]
         for word in named_patterns(command):
             for name in self._matches(word):
                 yield word, name
+
+    def _is_made(self, name: str) -> bool:
+        if name in self.by or name in self._inside:
+            return True
+        return bool(self._holders) and is_inner(name) and self._holder(name) is not None
+
+    def _holder(self, name: str) -> str | None:
+        """The directory or pattern that has a file, if a task makes one."""
+        return next(self._holders.of(name), None)
 
     @cached_property
     def _sorted(self) -> list[str]:
@@ -227,28 +241,14 @@ class _Made:
         begin, end = (bisect_left(self._sorted, prefix + last) for last in ("", chr(maxunicode)))
         wanted = pattern.replace("[^", "[!").split("/")
         near = self._sorted[begin:end]
-        return (name for name in near if _is_match(wanted, name.split("/")))
+        return (name for name in near if is_match(wanted, name.split("/")))
 
     def forgotten(self, task: str, word: str, name: str) -> InputError:
         """What was forgotten, and what to do."""
-        file = name if name in self.by else self._inside[name]
+        file = name if name in self.by else self._inside.get(name) or self._holder(name) or name
         said = word if word == file else f"{word}, and so {file}"
         return InputError(
             f"{task} names {said}, which {self._tasks[self.by[file]]} makes: list it under inputs "
             "(or under ignores, if it is not meant)",
             key=task,
         )
-
-
-def _is_match(wanted: list[str], parts: list[str]) -> bool:
-    """Whether a shell replaces a pattern by this path: part by part, a leading dot as written.
-
-    `**` may be any number of folders, as bash has it with `globstar`.
-    """
-    if not wanted or not parts:
-        return not wanted and not parts
-    first, *rest = wanted
-    if first == "**" and (_is_match(rest, parts) or _is_match(wanted, parts[1:])):
-        return True
-    hidden = parts[0].startswith(".") and not first.startswith((".", "[.]"))
-    return fnmatchcase(parts[0], first) and not hidden and _is_match(rest, parts[1:])

@@ -225,7 +225,7 @@ def test_files_that_were_not_listed_are_found(job: CommandJob) -> None:
         ("sh -c 'kill -KILL $$'; exit $?", "it exited with code 137 (killed by SIGKILL"),
         ("true", "its output 'a' is missing"),
         ("ln -s nowhere a", "its output 'a' is a link to nothing"),
-        ("mkdir a", "its output 'a' is not a file"),
+        ("mkdir a", "its output 'a' is a directory: if it is meant, write 'a/'"),
         ("a\0b", "it cannot be run: embedded null byte"),
     ],
 )

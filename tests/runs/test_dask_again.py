@@ -163,3 +163,29 @@ def test_an_input_that_changes_after_it_has_travelled(client: Any, ran: Path) ->
     assert warning == "b: x.txt, which it takes, was changed while it ran: it will be run again"
     assert weft.run({"tasks": tasks}, client).run.n_done
     assert Path("b").read_text() == "2\n"
+
+
+def test_directories_and_patterns_in_a_shared_directory(client: Any, ran: Path) -> None:
+    data = Path.cwd()
+    (data / "in").write_text("x\ny\n")
+    tasks: dict[str, Any] = {
+        "index": {"run": "mkdir idx; cp in idx/a", "inputs": ["in"], "outputs": ["idx/"]},
+        "split": {"run": "split -l 1 in parts/p-; mv parts/p-aa parts/1.txt", "inputs": ["in"],
+                  "outputs": ["parts/*.txt"], "temp": True},
+        "use": {"run": "cat idx/a parts/*.txt > all", "inputs": ["idx/", "parts/*.txt"],
+                "outputs": ["all"], "protected": True, "env": {"A": "1"}},
+    }  # fmt: skip
+
+    def outcome() -> Any:
+        found = weft.run({"tasks": tasks}, client, dir=data, shared=True)
+        assert found.ok, found.failures
+        return found
+
+    outcome()
+    assert (data / "all").read_text() == "x\ny\nx\n"
+    assert os.listdir(data / "parts") == []
+    assert not os.access(data / "all", os.W_OK) or os.getuid() == 0
+    assert outcome().id == ""
+    (data / "all").unlink()
+    check_run(outcome().run)
+    assert (data / "all").read_text() == "x\ny\nx\n"

@@ -38,6 +38,7 @@ from weft.executors.workspace import (
     tail_of,
 )
 from weft.model.causes import OUT_OF_MEMORY, SYSTEM, TIME_OUT
+from weft.model.filenames import covers, is_many
 from weft.model.surroundings import Surroundings
 from weft.quantities import duration
 from weft.shell import shell_words, text_of, there
@@ -281,8 +282,14 @@ def _named(job: CommandJob) -> list[str]:
 def unlisted(job: CommandJob) -> list[str]:
     """The files of the data directory that a command names, but that are not among its inputs."""
     listed = {*job.inputs, *job.outputs}
+    many = list(filter(is_many, listed))
     named = (name for name in there(job.text, job.dir, job.ignores) if name not in listed)
-    return [name for name in named if os.path.isfile(os.path.join(job.dir, name))]
+    return [
+        name
+        for name in named
+        if os.path.isfile(os.path.join(job.dir, name))
+        and not any(covers(other, name) for other in many)
+    ]
 
 
 @dataclass
@@ -297,19 +304,20 @@ class _Published:
 def _publish(
     job: CommandJob, ran: _Ran, scratch: Scratch, workspace: Workspace, published: _Published
 ) -> None:
-    def note() -> None:
+    def note(matched: Mapping[str, list[str]]) -> None:
         """The store has a line of it before anybody sees it: what is on disk is known as ours."""
         if job.making is None:
             return
         run = os.path.basename(job.home)
         told = made(
             job.making, data=job.dir, scratch=job.scratch, outputs=job.outputs, task=job.task,
-            run=run, attempt=job.attempt, seconds=ran.seconds,
+            run=run, attempt=job.attempt, seconds=ran.seconds, matched=matched,
         )  # fmt: skip
         append(job.store, run, told.line)
         published.contents, published.warning = told.contents, told.warning
 
-    outputs = scratch.publish(job.outputs, note, job.protected)
+    former = () if job.making is None else job.making.former
+    outputs = scratch.publish(job.outputs, note, job.protected, former)
     if job.making is None:  # else the store's line says it
         line = done_line(job.task, job.attempt, ran.seconds, outputs)
         with suppress(OSError):  # without the note the attempt is only repeated

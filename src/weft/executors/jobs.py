@@ -23,6 +23,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
+from weft.model.filenames import is_there
 from weft.model.growth import expansion_file, passed_by
 from weft.model.workflow import Workflow
 from weft.store.content import digest_of
@@ -97,7 +98,7 @@ class Jobs:
 
     def has_files(self, item: int) -> bool:
         """Whether the file of an item is in the data directory; what has no file always is."""
-        return all(os.path.exists(os.path.join(self.data, name)) for name in self.files([item]))
+        return all(is_there(self.data, name) for name in self.files([item]))
 
     def kept(self, attempt: int, task: int) -> str:
         """Where the directory of a failed attempt is kept."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from weft.errors import InputError
+from weft.model.filenames import is_pattern, is_tree
 from weft.model.growth import is_expansion_file
 from weft.model.workflow import Workflow
 
@@ -53,14 +54,16 @@ def _problem(name: str, absolute_ok: bool) -> str | None:
             "this is an absolute path: name files relative to the run's directory, "
             "or allow it with --absolute-paths"
         )
-    normal = os.path.normpath(name)
+    normal = os.path.normpath(name) + ("/" if is_tree(name) else "")
+    if is_pattern(name) and os.path.isabs(name):
+        return "a pattern is of files in the run's directory"
     parts = normal.split("/")
     if parts[0] == "..":
         return (
             "this leaves the run's directory; where that is wanted, give an absolute path "
             "and --absolute-paths"
         )
-    if normal == ".":
+    if normal in (".", "./"):
         return "this is the run's directory itself, not a file in it"
     if parts[0] == OWN:
         return f"{OWN} is where weft keeps its own files; choose another place"

@@ -6,6 +6,7 @@ Inputs are linked into the directory, outputs are published out of it.
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import secrets
@@ -15,7 +16,16 @@ import time
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 
+from weft.executors.trees import bytes_in, make_own, put_tree
 from weft.model.causes import MISSING_OUTPUT, SYSTEM
+from weft.model.filenames import (
+    covers,
+    fixed_folder,
+    is_many,
+    is_pattern,
+    is_tree,
+    matching_files,
+)
 from weft.quantities import first_few
 from weft.shell import there
 
@@ -60,12 +70,22 @@ class Scratch:
         for name in inputs:
             self._link_input(name)
         for name in outputs:
-            if "/" in name and not os.path.isabs(name):
-                self._make_folders(os.path.dirname(name))
+            if "/" in name and not os.path.isabs(name) and (folder := fixed_folder(name)):
+                self._make_folders(folder)
         self._link_named(there(command, self.data, ignores), {*inputs, *outputs})
 
     def _link_input(self, name: str) -> None:
+        if is_pattern(name):
+            files = matching_files(self.data, name)
+            if not files:
+                raise AttemptError(f"no file matches its input {name!r}")
+            for file in files:
+                self._link_input(file)
+            return
         source = os.path.join(self.data, name)
+        if is_tree(name) and not os.path.isdir(source):
+            raise AttemptError(f"its input {name!r} is no directory, or is missing")
+        name, source = name.rstrip("/"), source.rstrip("/")
         try:
             mode = os.lstat(source).st_mode
             if "/" in name or stat.S_ISLNK(mode):
@@ -78,9 +98,10 @@ class Scratch:
             self._link(source, name)
 
     def _link_named(self, names: list[str], declared: set[str]) -> None:
+        many = list(filter(is_many, declared))
         for name in names:
             source = os.path.join(self.data, name)
-            if name in declared:
+            if name in declared or (many and any(covers(other, name) for other in many)):
                 continue
             # its declared parts are there; a link to it would let outputs through to the data
             if any(other.startswith(name + "/") for other in declared):
@@ -114,36 +135,69 @@ class Scratch:
     def publish(
         self,
         outputs: Iterable[str],
-        note: Callable[[], None] = lambda: None,
+        note: Callable[[Mapping[str, list[str]]], None] = lambda matched: None,
         protected: Container[str] = (),
+        former: Iterable[str] = (),
     ) -> dict[str, _Status]:
         """Publish all outputs if all are there; the size and time of change of each.
 
-        `note` writes down what is about to be published, once nothing speaks against it. Who is
-        protected may be written by nobody, from the moment that it is seen.
+        `note` writes down what is about to be published, once nothing speaks against it; it hears
+        which files patterns have. Who is protected may be written by nobody, from the moment that
+        it is seen. What is `former` matched such patterns, and goes if it was not made again.
         """
-        found = {name: _look(os.path.join(self.path, name)) for name in outputs}
+        outputs = list(outputs)
+        matched = {name: self._matching(name) for name in outputs if is_pattern(name)}
+        names = [file for name in outputs for file in matched.get(name, [name])]
+        found = {name: _look(os.path.join(self.path, name)) for name in names}
         missing = [name for name, status in found.items() if status is None]
         if missing:
             raise AttemptError(_missing(missing, len(found)), MISSING_OUTPUT)
         moves = [
             (name, self._prepare_move(name, status)) for name, status in found.items() if status
         ]
-        note()
-        for name, _ in moves:
-            if name in protected:
-                protect(os.path.join(self.path, name))
-        return {name: self._publish_one(name, move) for name, move in moves}
+        note(matched)
+        shielded = {f for n in outputs if n in protected for f in matched.get(n, [n])}
+        for name in shielded:
+            protect(os.path.join(self.path, name))
+        for name in former:
+            if matched and name not in found:
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.data, name))
+        done = {name: self._publish_one(name, move) for name, move in moves}
+        for name in filter(is_tree, shielded):  # a folder that nobody may write to cannot be moved
+            protect(os.path.join(self.data, name), folders=True)
+        whole = {n: (sum(done[f][0] for f in files), 0) for n, files in matched.items()}
+        return {name: whole.get(name) or done[name] for name in outputs}
+
+    def _matching(self, pattern: str) -> list[str]:
+        """The files that a command has made and that match a pattern of its outputs."""
+        files = matching_files(self.path, pattern)
+        if not files:
+            raise AttemptError(f"no file matches its output {pattern!r}", MISSING_OUTPUT)
+        if "**" not in pattern:
+            found = glob.iglob(pattern, root_dir=self.path)
+            for name in (n for n in found if os.path.isdir(os.path.join(self.path, n))):
+                raise AttemptError(
+                    f"the folder {name!r} matches its output {pattern!r}, which is of files: "
+                    f"write `{pattern}/**/*` for those below, or another pattern",
+                    MISSING_OUTPUT,
+                )
+        return files
 
     def _prepare_move(self, name: str, status: os.stat_result) -> _Mover:
         """How an output is brought to its place; an error if it is no file."""
         source = os.path.join(self.path, name)
+        if is_tree(name):
+            return self._prepare_tree(name)
         link = stat.S_ISLNK(status.st_mode)
         try:
             mode = os.stat(source).st_mode if link else status.st_mode
         except OSError:
             problem = f"its output {name!r} is a link to nothing"
             raise AttemptError(problem, MISSING_OUTPUT) from None
+        if stat.S_ISDIR(mode):
+            problem = f"its output {name!r} is a directory: if it is meant, write {name + '/'!r}"
+            raise AttemptError(problem, MISSING_OUTPUT)
         if not stat.S_ISREG(mode):
             raise AttemptError(f"its output {name!r} is not a file", MISSING_OUTPUT)
         if os.path.isabs(name):
@@ -153,6 +207,27 @@ class Scratch:
         # a link would lead to nothing from its new place, and what it leads to is not ours
         own = not link and ("/" not in name or _is_inside(source, self.path))
         return _move if own else _copy
+
+    def _prepare_tree(self, name: str) -> _Mover:
+        """How a directory is brought to its place, with all that links in it lead to."""
+        source = os.path.join(self.path, name.rstrip("/"))
+        target = os.path.join(self.data, name.rstrip("/"))
+        if os.path.isabs(name):
+            raise AttemptError(f"its output {name!r} is outside of the run's directory")
+        if os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target)):
+            raise AttemptError(
+                f"its output {name!r} cannot be published: what is there is no directory"
+            )
+        try:
+            make_own(source)
+        except OSError as error:
+            file = os.path.relpath(error.filename or source, self.path)
+            raise AttemptError(
+                f"its output {name!r} has something that cannot be read: {file!r}", MISSING_OUTPUT
+            ) from None
+        if "/" in name.rstrip("/"):
+            self._make_place(name.rstrip("/"))
+        return _move_tree
 
     def _make_place(self, name: str) -> None:
         folder = os.path.join(self.data, os.path.dirname(name))
@@ -169,6 +244,8 @@ class Scratch:
             raise AttemptError(
                 f"its output {name!r} cannot be published: it is a directory"
             ) from None
+        if is_tree(name):
+            return bytes_in(target), status.st_mtime_ns
         return status.st_size, status.st_mtime_ns
 
     def clear(self, leave: bool = False) -> bool:
@@ -216,6 +293,10 @@ def _move(source: str, target: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         _copy(source, target)
+
+
+def _move_tree(source: str, target: str) -> None:
+    put_tree(source.rstrip("/"), target.rstrip("/"))
 
 
 def _copy(source: str, target: str) -> None:
@@ -343,9 +424,14 @@ def remove(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def protect(path: str) -> None:
-    """Have nobody write to a file any more."""
-    os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~0o222)
+def protect(path: str, folders: bool = False) -> None:
+    """Have nobody write to a file any more, or to all files in a folder; to folders if asked."""
+    inner = os.walk(path, topdown=False) if os.path.isdir(path) else ()
+    for place in [os.path.join(f, n) for f, d, files in inner for n in (d if folders else files)]:
+        if not os.path.islink(place):
+            os.chmod(place, stat.S_IMODE(os.stat(place).st_mode) & ~0o222)
+    if folders or not os.path.isdir(path):
+        os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & ~0o222)
 
 
 def last_change(*paths: str) -> float:

@@ -15,6 +15,7 @@ _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)  # means itself wherever it stan
 _SH = re.compile(r"(|a|ba|da|k|mk|z)sh")  # shells that quote alike
 _IN_DOUBLE = re.compile(r'([\\"$`])')
 _HERE_DOCUMENT = re.compile(r"<<-?\s*[\"'\\]?[A-Za-z_]")
+_WILDCARD = re.compile(r"([*?])")
 _WORD_BEGINS = " \t\n;&|("
 
 
@@ -76,14 +77,22 @@ def _step(command: str, i: int, stack: list[str]) -> int:
     return i + 1
 
 
-def quoter(quotes: Quotes, reference: str, *place: str | int) -> Callable[[str], str]:
-    """What makes a text mean itself there; an InputError where that cannot be."""
+def quoter(
+    quotes: Quotes, reference: str, *place: str | int, patterns: bool = False
+) -> Callable[[str], str]:
+    """What makes a text mean itself there; an InputError where that cannot be.
+
+    Where names of files may be `patterns`, outside of quotes their wildcards stay wildcards.
+    """
 
     def quote_or_refuse(text: str) -> str:
         if _SAFE.fullmatch(text):
             return text
         if quotes is Quotes.NONE:
-            return shlex.quote(text)
+            parts = _WILDCARD.split(text) if patterns else []
+            if len(parts) < 2:
+                return shlex.quote(text)
+            return "".join(p if _WILDCARD.fullmatch(p) else shlex.quote(p) for p in parts if p)
         if quotes is Quotes.DOUBLE:
             return _IN_DOUBLE.sub(r"\\\1", text)
         if quotes is Quotes.SINGLE:

@@ -232,7 +232,7 @@ def fill_command(text: str, scope: Scope, shell: str | None, *place: Place) -> o
     end = 0
     for found, within in zip(known, quotes, strict=True):
         reference = found[0][1:-1]
-        quote = quoter(within, reference, *place)
+        quote = quoter(within, reference, *place, patterns=found[1] in FILES)
 
         def quoted(value: object, reference: str = reference, quote: Any = quote) -> str:
             if isinstance(value, list | tuple):

@@ -20,6 +20,7 @@ from weft.engine.online_estimates import differ_much
 from weft.errors import InputError, WeftError
 from weft.executors.base import DEFAULT, find_scheme
 from weft.executors.cpu_share import INTERVAL, differs
+from weft.executors.trees import bytes_in
 from weft.executors.usage import AT_MOST, CPU, MEMORY, READ, WRITTEN, plain
 from weft.history.memory import MemoryNeeds, Need
 from weft.history.predictor import SAID, Prediction, Source, predict
@@ -37,6 +38,7 @@ from weft.model import Estimates, Expectation, Platform, Workflow
 from weft.model.call import Calls
 from weft.model.causes import CAUSE, USED
 from weft.model.events import Event, LinkChanged, SpeedChanged
+from weft.model.filenames import is_pattern, is_tree, matching_files
 from weft.model.resources import declared_needs, grown_needs
 from weft.quantities import duration, first_few
 from weft.runs.money import price_rules, priced
@@ -394,7 +396,7 @@ class Estimating:
             name = None if wf.item_names is None else wf.item_names[item]
             with suppress(OSError, ValueError):
                 if name is not None:
-                    self._note_bytes(item, float((directory / name).stat().st_size))
+                    self._note_bytes(item, _bytes_of(directory, name))
 
     def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
         wf, sizes = self.workflow, detail.get("sizes")
@@ -593,3 +595,11 @@ def in_words(estimating: Estimating, prediction: Prediction) -> str:
             text += f" ({listed}: {runs} run{'' if runs == 1 else 's'})"
         parts.append(text)
     return f"estimates of {len(best)} tasks: {', '.join(parts)}"
+
+
+def _bytes_of(directory: Path, name: str) -> float:
+    """The bytes of a file, a directory, or all files that match a pattern."""
+    if is_tree(name):
+        return float(bytes_in(str(directory / name)))
+    files = matching_files(str(directory), name) if is_pattern(name) else [name]
+    return float(sum((directory / file).stat().st_size for file in files))

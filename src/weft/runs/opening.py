@@ -36,6 +36,7 @@ from weft.model.events import (
     TaskFinished,
     WakeAt,
 )
+from weft.model.filenames import is_there
 from weft.model.resources import check_fits
 from weft.quantities import amount, first_few
 from weft.runs.entries import (
@@ -142,7 +143,7 @@ def _check_inputs(workflow: Workflow, directory: Path) -> None:
         raise InputError("there is no such directory", source=str(directory.absolute()))
     names = workflow.item_names or ()
     outside = [names[i] for i in np.flatnonzero(workflow.item_producer < 0).tolist() if names]
-    missing = [name for name in outside if name and not (directory / name).exists()]
+    missing = [name for name in outside if name and not is_there(str(directory), name)]
     if missing:
         listed = first_few(missing)
         raise InputError(

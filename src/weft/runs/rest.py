@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import secrets
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from weft.errors import InputError, WeftError, unknown_name
 from weft.executors.results import KeptResults, NoResultError, load_result
 from weft.model import Estimates, Workflow
 from weft.model.call import Call, Calls, calls_of_part
+from weft.model.filenames import is_there
 from weft.model.growth import expansion_file, files_of, grow
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
@@ -165,7 +167,7 @@ class Rest:
         survey, graph = self.survey, WorkflowGraph(self.workflow)
         assert survey is not None
         data, names = directory.absolute(), self.workflow.task_names
-        gone = {file for file in graph.maker if not (data / file).exists()}
+        gone = {file for file in graph.maker if not is_there(str(data), file)}
         todo = [t for t, name in enumerate(names) if name not in survey.asked.done]
         todo += [graph.maker[file] for file in gone & graph.unread]
         needed, missing = dict.fromkeys(todo), dict[str, None]()
@@ -473,7 +475,13 @@ def _is_live(data: Path, run: str) -> bool:
 def _check_edited(
     survey: Survey, directory: Path, otherwise: str = "", of_flow: bool = False
 ) -> None:
-    """Refuse to write over what somebody has changed by hand."""
+    """Refuse to write over what somebody has changed by hand, or to delete what weft never made."""
+    for file, output, task in survey.foreign:
+        raise InputError(
+            f"weft did not make {file}, but it is among {output}, which {task} makes and replaces "
+            f"whole: move it elsewhere, or `weft adopt {shlex.quote(output)}` takes all of it as "
+            f"what {task} gives"
+        )
     if not survey.edited:
         return
     listed = ", ".join(f"{file} (of {task})" for file, task in survey.edited[:_LISTED])
@@ -482,9 +490,10 @@ def _check_edited(
     if of_flow:
         again = f"weft.run(..., force=[{first.task!r}]) makes it again"
         raise InputError(f"somebody has changed what weft has made: {listed}{more}: {again}")
+    name = shlex.quote(first.file)
     raise InputError(
         f"somebody has changed what weft has made: {listed}{more}: "
-        f"`weft adopt {first.file}{where}` keeps it as it is, `--force {first.task}` makes it again"
+        f"`weft adopt {name}{where}` keeps it as it is, `--force {first.task}` makes it again"
         + (f"; {otherwise}" if otherwise else "")
     )
 

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from weft.durable import reason
 from weft.errors import InputError
+from weft.model.filenames import is_many, is_pattern, is_tree, matching_files
 
 Status = tuple[int, int, int]  # size, time of change in nanoseconds, inode
 Entry = tuple[int, int, int, str]  # a status, and the content that goes with it
@@ -112,6 +113,33 @@ def settle(path: str, trust: str = CONTENT) -> Entry | None:
     return size, changed, inode, content
 
 
+def settle_many(
+    folder: str, name: str, trust: str, matched: Iterable[str] = ()
+) -> tuple[Entry, dict[str, Entry]]:
+    """The same of a directory, or of what matches a pattern: of all as one, and of each file."""
+
+    def settle_one(file: str) -> Entry | None:
+        if is_tree(file):  # nothing is in it
+            return 0, 0, NO_INODE, content_of_many(file, {})
+        return settle(os.path.join(folder, file), trust)
+
+    files = list(matched) or Memory(folder).files_of(name)
+    read = map(settle_one, files) if len(files) < _MANY else _in_threads(settle_one, files)
+    found = {f: entry for f, entry in zip(files, read, strict=True) if entry is not None}
+    content = content_of_many(name, {file: entry[3] for file, entry in found.items()})
+    whole = (sum(entry[0] for entry in found.values()), 0, NO_INODE, content)
+    return whole, {file: entry for file, entry in found.items() if not is_tree(file)}
+
+
+def content_of_many(name: str, contents: Mapping[str, str | None]) -> str:
+    """The content of a folder or pattern: the names and contents of its files.
+
+    That of a directory does not depend on where it is; a folder that a command names does.
+    """
+    skip, kind = len(name) if is_tree(name) else 0, "files" if is_pattern(name) else "tree"
+    return digest_of_parts(kind, *(f"{file[skip:]}\0{c}" for file, c in contents.items()))
+
+
 def by_time(size: int, changed: int) -> str:
     """What stands for the content of a file that is not read."""
     return f"mtime:{size}:{changed}"
@@ -142,13 +170,35 @@ class Memory:
     def status(self, name: str) -> Status | None:
         """The status of a file, or of all that is in a folder; None if it is not there."""
         state = self._stat(name)
+        if state is None and is_pattern(name):
+            return self._status_of_many(name) if self.files_of(name) else None
         if state is None or not stat.S_ISDIR(state.st_mode):
             return None if state is None else status_of(state)
-        return self._folder_status(name)
+        return self._status_of_many(name)
 
-    def _folder_status(self, name: str) -> Status:
-        inner = [repr((file, self.status(file))) for file in self._inside(name)]
+    def _status_of_many(self, name: str) -> Status:
+        inner = [repr((f, is_tree(f) or self.status(f))) for f in self.files_of(name)]
         return len(inner), 0, int(digest_of_parts(*inner)[:15], 16)
+
+    def entries(self, name: str) -> tuple[Entry, dict[str, Entry]] | None:
+        """What is there under a name; and, of a directory or pattern, each file of it."""
+        content, status = self.content(name), self.status(name)
+        if content is None or status is None:
+            return None
+        if not is_many(name):
+            return (*status, content), {}
+        found = {f: self.entries(f) for f in self.files_of(name) if not is_tree(f)}
+        inner = {file: entry[0] for file, entry in found.items() if entry is not None}
+        return (sum(entry[0] for entry in inner.values()), 0, NO_INODE, content), inner
+
+    def files_of(self, name: str) -> list[str]:
+        """The files of a folder, or those that match a pattern, sorted.
+
+        Of a directory, folders in which nothing is count, too.
+        """
+        if is_pattern(name):
+            return matching_files(self.data, name)
+        return [file for file in self._inside(name) if file != name]
 
     def content(self, name: str) -> str | None:
         """The content of a file or folder as it is now; None if it is not there."""
@@ -169,11 +219,11 @@ class Memory:
                 state = os.stat(name if name[:1] == "/" else prefix + name)
             except OSError as error:
                 _check_missing(name, error)
-                found[name] = None
+                found[name] = self._content_of_many(name, statuses) if is_pattern(name) else None
                 continue
             if statuses is not None:
                 folder = stat.S_ISDIR(state.st_mode)
-                statuses[name] = self._folder_status(name) if folder else status_of(state)
+                statuses[name] = self._status_of_many(name) if folder else status_of(state)
             entry = known.get(name)
             if (
                 entry is not None
@@ -185,7 +235,7 @@ class Memory:
             elif stat.S_ISREG(state.st_mode):
                 unread[name] = state
             elif stat.S_ISDIR(state.st_mode):
-                found[name] = self._tree(name)
+                found[name] = self._content_of_many(name)
             else:
                 found[name] = f"kind:{stat.S_IFMT(state.st_mode):o}"
         if unread:
@@ -225,15 +275,24 @@ class Memory:
             _check_missing(name, error)
             return ""
 
-    def _tree(self, name: str) -> str:
-        """The content of a folder: names and contents, whatever links lead to."""
-        contents = self.contents(self._inside(name))
-        return digest_of_parts(
-            "tree", *(f"{file}\0{content}" for file, content in contents.items())
-        )
+    def _content_of_many(self, name: str, statuses: dict[str, Status] | None = None) -> str | None:
+        """The content of a folder or pattern, whatever links lead to; None if nothing matches."""
+        files = self.files_of(name)
+        if is_pattern(name):
+            if not files:
+                return None
+            if statuses is not None:
+                statuses[name] = self._status_of_many(name)
+        contents = {f: content_of_many(f, {}) if is_tree(f) else None for f in files}
+        contents |= self.contents(f for f in files if not is_tree(f))
+        return content_of_many(name, contents)
 
     def _inside(self, name: str, above: frozenset[tuple[int, int]] = frozenset()) -> list[str]:
-        """The files of a folder and of those in it, sorted; a link to a folder above is none."""
+        """The files of a folder and of those in it, sorted; a link to a folder above is none.
+
+        If the name ends in a slash, one in which nothing is stands for itself.
+        """
+        base, end = name.rstrip("/"), "/" if is_tree(name) else ""
         try:
             state = os.stat(os.path.join(self.data, name))
             with os.scandir(os.path.join(self.data, name)) as listing:
@@ -247,10 +306,10 @@ class Memory:
         files: list[str] = []
         for child, is_folder in inner:
             if not is_folder:
-                files.append(f"{name}/{child}")
+                files.append(f"{base}/{child}")
             elif child != _DERIVED:
-                files += self._inside(f"{name}/{child}", above | {here})
-        return files
+                files += self._inside(f"{base}/{child}{end}", above | {here})
+        return files if files or not end else [name]
 
     def _file_time(self) -> int:
         """What time it is for files, before all that is read from now on; asked once a second."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from weft.errors import InputError, unknown_name
+from weft.model.filenames import is_many
 from weft.model.workflow import Workflow
 
 
@@ -38,6 +39,7 @@ class WorkflowGraph:
                         after[task][producer] = None
         self.before = [list(tasks) for tasks in before]
         self.after = [list(tasks) for tasks in after]  # those that come before by nameless items
+        self.has_many = any(is_many(name) for name in names if name)  # directories, patterns
         self._choose(workflow, targets)
 
     def _choose(self, workflow: Workflow, targets: Collection[str]) -> None:

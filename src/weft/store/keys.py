@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.model.call import Call
+from weft.model.filenames import covers, is_many
 from weft.model.growth import passed_by
 from weft.model.surroundings import Surroundings
 from weft.model.workflow import TaskSpec
@@ -149,8 +150,8 @@ def _listed(names: list[str]) -> str:
 class NamedFiles:
     """The files that commands name without declaring them, as an attempt finds them linked."""
 
-    def __init__(self, data: str, anywhere: bool = False) -> None:
-        self._data, self._anywhere = data, anywhere
+    def __init__(self, data: str, anywhere: bool = False, has_many: bool = True) -> None:
+        self._data, self._anywhere, self._has_many = data, anywhere, has_many
         self._real = os.path.realpath(data)
         self._there: dict[str, bool] = {}  # words of commands: many have the same
 
@@ -165,11 +166,13 @@ class NamedFiles:
         names = words_of(text)
         for _, matched in matching(text, self._data, ignores):
             names.update(matched)
+        many = list(filter(is_many, declared)) if self._has_many else []
         found = [
             name
             for name in names
             if name not in declared and name not in ignores and self._is_there(name)
-        ]
+            and not (many and any(covers(other, name) for other in many))
+        ]  # fmt: skip
         # a folder that holds declared files is not linked: only they are
         return [n for n in found if not any(other.startswith(n + "/") for other in declared)]
 

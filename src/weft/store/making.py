@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from weft.store.content import CONTENT, Entry, Memory, Status, settle
+from weft.model.filenames import is_many, is_pattern, is_tree
+from weft.store.content import CONTENT, Entry, Memory, Status, settle, settle_many
 from weft.store.keys import Recipe
 from weft.store.parts import encode
-from weft.store.store import KeptResult, Result
+from weft.store.store import KeptResult, Result, file_lines
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Making:
     statuses: Mapping[str, Status] = field(default_factory=dict)
     trust: str = CONTENT
     note: str = ""  # why there is no recipe
+    former: tuple[str, ...] = ()  # files that weft made and that match patterns of outputs
     imports: Mapping[str, str] = field(default_factory=dict)  # what a call counts on where it runs
 
     def unless(self, other: str) -> tuple[Making, str]:
@@ -52,28 +54,41 @@ def made(
     run: str,
     attempt: int | None = None,
     seconds: float = 0.0,
+    matched: Mapping[str, Sequence[str]] | None = None,
 ) -> Made:
     """Read what an attempt has made in its directory, and write the line that says so.
 
     The line is true whether or not the outputs are published after it, and it must be in the store
     before: what is on disk is then always known as weft's own. If inputs have changed meanwhile, it
-    says what was made, but not from what.
+    says what was made, but not from what. `matched` are the files of each pattern.
     """
-    found = {name: settle(os.path.join(scratch, name), making.trust) for name in outputs}
-    contents = {name: entry for name, entry in found.items() if entry is not None}
-    missing = [name for name, entry in found.items() if entry is None]
+    own = matched or {}
+    found = {n: _settled(scratch, n, making.trust, own.get(n, ())) for n in outputs}
+    contents = {name: entry for name, (entry, _) in found.items() if entry is not None}
+    missing = [name for name, (entry, _) in found.items() if entry is None]
+    inner = {name: files for name, (_, files) in found.items() if is_many(name)}
     recipe, note = making.recipe, making.note
     changed = changed_inputs(making, data) if recipe is not None and making.statuses else []
     if changed:
         note = changed_meanwhile(changed[0])
     warning = f"{task}: {note}: it will be run again" if note else ""
-    line = _line(recipe, note, task, run, contents, None, attempt, seconds, changed)
+    line = _line(recipe, note, task, run, contents, None, attempt, seconds, changed, inner)
+    for files in inner.values():
+        contents |= files
     return Made(line, contents, missing, warning)
 
 
 def changed_meanwhile(name: str) -> str:
     """Why what an attempt has made is not known by what it read."""
     return f"its input {name} was changed while it ran"
+
+
+def _settled(
+    scratch: str, name: str, trust: str, matched: Sequence[str]
+) -> tuple[Entry | None, dict[str, Entry]]:
+    if not is_many(name):
+        return settle(os.path.join(scratch, name), trust), {}
+    return settle_many(scratch, name, trust, matched)
 
 
 def command_line(making: Making, *, task: str, run: str, contents: Mapping[str, Entry]) -> bytes:
@@ -97,9 +112,15 @@ def content_of_pickle(making: Making, digest: str, run: str) -> str:
     return f"pickle:{digest}:{run if making.recipe is None else making.recipe.how}"
 
 
-def adopted_line(recipe: Recipe, task: str, contents: Mapping[str, Entry], run: str) -> bytes:
+def adopted_line(
+    recipe: Recipe,
+    task: str,
+    contents: Mapping[str, Entry],
+    run: str,
+    inner: Mapping[str, Mapping[str, Entry]],
+) -> bytes:
     """The line of outputs that count as made by a recipe, since somebody or an old run says so."""
-    return _line(recipe, "" if run else "adopted", task, run, contents)
+    return _line(recipe, "" if run else "adopted", task, run, contents, inner=inner)
 
 
 def _line(
@@ -112,14 +133,19 @@ def _line(
     attempt: int | None = None,
     seconds: float = 0.0,
     changed: Collection[str] = (),
+    inner: Mapping[str, Mapping[str, Entry]] | None = None,
 ) -> bytes:
+    """The line of a result; `inner` are the files of its directories and patterns."""
     key, used = (None, {}) if recipe is None else (recipe.key, recipe.parts)
     if changed:
         inputs = {name: content for name, content in used["inputs"].items() if name not in changed}
         key, used = None, used | {"inputs": inputs}
     now = round(time.time(), 6)
-    result = Result(task, run, now, key, used, contents, note, call, attempt, seconds)
-    return encode(result.line())
+    many = inner or {}
+    matched = {name: files for name, files in many.items() if is_pattern(name)}
+    result = Result(task, run, now, key, used, contents, note, call, attempt, seconds, matched)
+    trees = {f: e for name, files in many.items() if is_tree(name) for f, e in files.items()}
+    return encode(result.line()) + file_lines(trees, now)
 
 
 def changed_inputs(making: Making, data: str) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
+import secrets
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
 
+from weft.model.filenames import is_pattern, is_tree
 from weft.store.content import Entry
 from weft.store.making import Making, call_line, command_line
 from weft.store.parts import append
@@ -143,10 +147,31 @@ class RunStore:
         """A protected output that a task would replace; nothing if there is none."""
         return self._survey.shielded(self._numbers[task], self.run)
 
+    def files_of(self, name: str) -> list[str]:
+        """The files that a finished task has given under a pattern, or a directory; sorted."""
+        return self._survey.files_of(name)
+
     def _remove(self, names: Iterable[str]) -> None:
+        data = self._survey.memory.data
         for name in names:
+            files = self._survey.files_of(name) if is_pattern(name) else [name]
             with suppress(OSError):  # then it stays
-                os.unlink(os.path.join(self._survey.memory.data, name))
+                for file in files:
+                    path = os.path.join(data, file)
+                    self._remove_tree(path.rstrip("/")) if is_tree(name) else os.unlink(path)
+
+    def _remove_tree(self, path: str) -> None:
+        """Out of sight first: what is left of it by a kill would look like an edit."""
+        place = os.path.join(os.path.dirname(self.folder), "runs", self.run, "attempts")
+        aside = os.path.join(place, f"gone-{secrets.token_hex(4)}")
+        try:
+            os.rename(path, aside)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            aside = os.path.join(os.path.dirname(path), f".{secrets.token_hex(6)}.tmp")
+            os.rename(path, aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
     def close(self) -> None:
         """Remove what nobody will read, also of a run that was killed; remember what was read."""

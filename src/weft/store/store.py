@@ -54,6 +54,7 @@ class Result:
     call: KeptResult | None = None  # of a function; perhaps it was not kept
     attempt: int | None = None  # of its run, and the seconds that it took: for who resumes that
     seconds: float = 0.0
+    matched: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)  # files by pattern
 
     def line(self) -> parts.Line:
         """As it stands in a part; what is not there is left out."""
@@ -63,6 +64,7 @@ class Result:
         line |= {"note": self.note} if self.note else {}
         line |= {} if self.attempt is None else {"attempt": self.attempt}
         line |= {"seconds": self.seconds} if self.seconds or self.attempt is not None else {}
+        line |= {"matched": dict(self.matched)} if self.matched else {}
         return line | ({} if self.call is None else {"call": self.call})
 
 
@@ -151,6 +153,10 @@ class Store:
             self._by_file.setdefault(name, []).append(result)
             self._seen.setdefault(name, set()).add(entry[3])
             self.files[name] = entry
+        for files in result.matched.values():
+            for name, entry in files.items():
+                self._seen.setdefault(name, set()).add(entry[3])
+                self.files[name] = entry
         if not result.outputs:
             self._by_task.setdefault(result.task, []).append(result)
 
@@ -243,6 +249,10 @@ def _result(line: parts.Line) -> Result:
         None if call is None else KeptResult.read(call),
         line.get("attempt"),
         line.get("seconds", 0.0),
+        {
+            pattern: {name: _entry(entry) for name, entry in files.items()}
+            for pattern, files in line.get("matched", {}).items()
+        },
     )
 
 

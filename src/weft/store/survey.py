@@ -19,6 +19,7 @@ from typing import NamedTuple
 from weft.errors import InputError, unknown_name
 from weft.garbage import no_collection
 from weft.model.call import Call, Calls, refs
+from weft.model.filenames import is_many, is_pattern
 from weft.model.workflow import Workflow
 from weft.store.content import CONTENT, Entry, Status
 from weft.store.graph import WorkflowGraph
@@ -63,6 +64,14 @@ class Edited(NamedTuple):
     task: str
 
 
+class Foreign(NamedTuple):
+    """A file that weft never made, and would have to delete for a directory or pattern."""
+
+    file: str
+    output: str
+    task: str
+
+
 @dataclass(frozen=True)
 class Asked:
     """What is asked of a survey."""
@@ -96,6 +105,7 @@ class Survey:
         self.asked = asked = asked or Asked()
         self.memory = store.memory(asked.trust)
         self.edited: list[Edited] = []
+        self.foreign: list[Foreign] = []
         _check_forced(workflow, asked)
         self._graph = WorkflowGraph(workflow, asked.targets)
         if asked.every_result:
@@ -105,7 +115,7 @@ class Survey:
         self.uncertain: dict[str, str] = {}  # calls that cannot be compared, each with the reason
         # the tasks whose results a call takes
         self._taken = [[] if call is None else refs(call) for call in self._calls]
-        self._named = NamedFiles(os.fspath(data), asked.anywhere)
+        self._named = NamedFiles(os.fspath(data), asked.anywhere, self._graph.has_many)
         n, wanted = workflow.n_tasks, self._graph.wanted
         self.states = [State.UNSURE if wanted[t] else State.LEFT_OUT for t in range(n)]
         self.reasons = [""] * n
@@ -119,6 +129,7 @@ class Survey:
                 if wanted[task]:
                     self._judge(task)
             self._find_edited()
+            self._find_foreign()
             self._add_needed()
 
     # ---- what is asked of it
@@ -164,7 +175,17 @@ class Survey:
         recipe = self._recipes[task]
         if recipe is None or recipe.inputs != inputs or recipe.after != after:
             recipe = self._recipes[task] = recipe_of_command(spec, inputs, graph.made[task], after)
-        return Making(recipe, statuses, self.asked.trust)
+        return Making(recipe, statuses, self.asked.trust, former=self._former_files(task))
+
+    def _former_files(self, task: int) -> tuple[str, ...]:
+        """What weft made before and matches patterns of a task's outputs: it goes with the new."""
+        patterns = filter(is_pattern, self._graph.made[task]) if self._graph.has_many else ()
+        files = (file for pattern in patterns for file in self.memory.files_of(pattern))
+        return tuple(file for file in files if self.store.knows(file))
+
+    def files_of(self, name: str) -> list[str]:
+        """The files that a finished task has given under a pattern, or a directory; sorted."""
+        return self.memory.files_of(name)
 
     def _making_of_call(self, task: int) -> Making:
         statuses: dict[str, Status] = {}
@@ -382,12 +403,10 @@ class Survey:
         making = self.making(task)
         if making.recipe is None:
             raise InputError(making.note, place=f"task {name!r}")
-        contents = {}
-        for file in outputs:
-            status, content = self.memory.status(file), self.memory.content(file)
-            if status is not None and content is not None:
-                contents[file] = (*status, content)
-        return adopted_line(making.recipe, name, contents, run)
+        found = {file: e for file in outputs if (e := self.memory.entries(file)) is not None}
+        contents = {file: entry for file, (entry, _) in found.items()}
+        inner = {file: files for file, (_, files) in found.items() if is_many(file)}
+        return adopted_line(making.recipe, name, contents, run, inner)
 
     # ---- how it comes to its answers
 
@@ -541,6 +560,8 @@ class Survey:
             if content is not None and content != last[0].outputs.get(name, (0, 0, 0, ""))[3]:
                 if self.store.is_own(name, content):
                     return f"its output {name} is of another attempt"
+                if self._is_mixed(name):
+                    return f"some files of its output {name} are missing, or of another attempt"
                 return f"its output {name} was changed by hand"
         if self._calls[task] is not None:
             return "its result is not there any more"
@@ -641,8 +662,29 @@ class Survey:
                 continue
             for name in self._graph.made[task]:
                 content = self._disk.get(name)
-                if content is not None and not self.store.is_own(name, content):
+                if content is None or self.store.is_own(name, content):
+                    continue
+                if not self._is_mixed(name):
                     self.edited.append(Edited(name, self.workflow.task_names[task]))
+
+    def _is_mixed(self, name: str) -> bool:
+        """Whether each file that matches a pattern is as weft made it once, if not all together."""
+        if not is_pattern(name):
+            return False
+        by_file = self.memory.contents(self.memory.files_of(name))
+        return all(self.store.is_own(file, content or "") for file, content in by_file.items())
+
+    def _find_foreign(self) -> None:
+        """What weft never made, and would have to delete for a directory or pattern."""
+        for task, wanted in enumerate(self._graph.wanted):
+            for name in filter(is_many, self._graph.made[task]) if wanted else ():
+                files = self.memory.files_of(name)
+                if is_pattern(name):
+                    files = [file for file in files if not self.store.knows(file)]
+                elif self.store.knows(name):
+                    files = []
+                if files:
+                    self.foreign.append(Foreign(files[0], name, self.workflow.task_names[task]))
 
     def _add_needed(self) -> None:
         """Make again what is missing and read by what runs, or may run; and so on from there."""

@@ -31,6 +31,7 @@ class Dask(Scheme):
 
     def check_work(self, work: Workload) -> None:
         """Where only inputs travel to the workers, patterns would match nothing there."""
+        from weft.model.filenames import is_many
         from weft.model.growth import passed_by
         from weft.shell import listed_files_of, matching, text_of
 
@@ -43,6 +44,12 @@ class Dask(Scheme):
                     "say shared=True (and dir=, if that is another than this)"
                 )
             return
+        for name in work.workflow.item_names or ():
+            if name is not None and is_many(name):
+                raise InputError(
+                    f"directories and patterns do not travel to Dask's workers: {name}: let the "
+                    "workers see the directory (--shared)"
+                )
         listed = listed_files_of(work.workflow)
         for task, spec in work.workflow.specs.items():
             text = text_of(spec.run or "", spec.shell, spec.around)

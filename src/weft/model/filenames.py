@@ -1,0 +1,135 @@
+"""Names that stand for many files: a directory, `index/`, and a pattern, `parts/*.txt`."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+from weft.errors import InputError
+from weft.model.workflow import Workflow
+
+
+def is_tree(name: str) -> bool:
+    """Whether it is a directory with all that is in it."""
+    return name[-1:] == "/"
+
+
+def is_pattern(name: str) -> bool:
+    """Whether it is all files that match it: `*` and `?` are in no name of a file."""
+    return "*" in name or "?" in name
+
+
+def is_many(name: str) -> bool:
+    """Whether it stands for many files."""
+    return is_tree(name) or is_pattern(name)
+
+
+def covers(many: str, name: str) -> bool:
+    """Whether a directory or pattern has this file or folder."""
+    if is_tree(many):
+        return f"{name}/".startswith(many)
+    return is_match(many.replace("[^", "[!").split("/"), name.split("/"))
+
+
+def is_match(wanted: list[str], parts: list[str]) -> bool:
+    """Whether a shell replaces a pattern by this path: part by part, a leading dot as written.
+
+    `**` may be any number of folders, as bash has it with `globstar`.
+    """
+    if not wanted or not parts:
+        return not wanted and not parts
+    first, *rest = wanted
+    if first == "**" and (is_match(rest, parts) or is_match(wanted, parts[1:])):
+        return True
+    hidden = parts[0].startswith(".") and not first.startswith((".", "[.]"))
+    return fnmatchcase(parts[0], first) and not hidden and is_match(rest, parts[1:])
+
+
+def matching_files(folder: str, pattern: str) -> list[str]:
+    """The files that match a pattern, sorted."""
+    found = glob.iglob(pattern, root_dir=folder, recursive=True)
+    return sorted({name for name in found if os.path.isfile(os.path.join(folder, name))})
+
+
+def is_there(folder: str, name: str) -> bool:
+    """Whether a file or directory is there, or a file that matches."""
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        return True
+    return is_pattern(name) and bool(matching_files(folder, name))
+
+
+def fixed_folder(name: str) -> str:
+    """The folder that something is in, as far as no wildcard is in it; empty: none."""
+    folder = os.path.dirname(name.rstrip("/"))
+    while is_pattern(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+class Holders:
+    """Directories and patterns, found by what they have."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by: dict[str, list[str]] = {}  # by the folder that all is in
+        for name in filter(is_many, names):
+            folder = name.rstrip("/") if is_tree(name) else fixed_folder(name)
+            self._by.setdefault(folder, []).append(name)
+
+    def __bool__(self) -> bool:
+        return bool(self._by)
+
+    def of(self, name: str) -> Iterator[str]:
+        """Those that have a file or folder."""
+        folder = name
+        while True:
+            yield from (many for many in self._by.get(folder, ()) if covers(many, name))
+            if not folder:
+                return
+            folder = folder.rpartition("/")[0]
+
+
+def check_overlaps(workflow: Workflow) -> None:
+    """An InputError where a directory or pattern and another name stand for the same file.
+
+    A file that is among what a task makes may be read by who comes right after that task.
+    """
+    names, makers = workflow.item_names or (), workflow.item_producer.tolist()
+    index = {name: item for item, name in enumerate(names) if name is not None}
+    holders = Holders(index)
+    for name, item in index.items() if holders else ():
+        for many in holders.of(name.rstrip("/")):
+            if many != name:
+                _check_pair(workflow, many, makers[index[many]], name, item)
+
+
+def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int) -> None:
+    tasks, other = workflow.task_names, int(workflow.item_producer[item])
+    if maker < 0 and other < 0:
+        return
+    if other >= 0:
+        whose = f"which {tasks[maker]} makes" if maker >= 0 else "which is read as it is"
+        raise InputError(
+            f"{tasks[other]} makes {name!r}, which is among {many!r}, {whose}: one of them must "
+            "have another place",
+            key=tasks[other],
+        )
+    for reader in _readers(workflow, item):
+        if maker not in _right_before(workflow, reader):
+            raise InputError(
+                f"{tasks[reader]} reads {name!r}, which is among {many!r}, and that "
+                f"{tasks[maker]} makes: list {many!r} under its inputs",
+                key=tasks[reader],
+            )
+
+
+def _readers(workflow: Workflow, item: int) -> list[int]:
+    readers: list[int] = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
+    return readers
+
+
+def _right_before(workflow: Workflow, task: int) -> Iterator[int]:
+    for item in workflow.in_item[slice(*workflow.in_ptr[task : task + 2])].tolist():
+        yield int(workflow.item_producer[item])
