@@ -88,7 +88,7 @@ flow.task(report, flow.task(merge, joined))
 
 if __name__ == "__main__":
     assert len(flow) == 122
-    assert weft.run(flow, "local:2").ok
+    assert weft.run(flow, "local:2", progress=False).ok
 '''
 # the file, what stands there, and what then does
 CHANGES = {

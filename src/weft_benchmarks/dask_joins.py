@@ -245,7 +245,8 @@ def compare(
     result: list[Pair] = []
     with cluster([1.0] * WORKERS) as client, own_history() as folder:
         warm_up = case("fork_join", 0, 0.01, QUICK["fork_join"])
-        _checked(api.run(warm_up.flow, client, AHEFT, dir=folder, use_history=False, force=True))
+        options: dict[str, Any] = {"use_history": False, "force": True, "progress": False}
+        _checked(api.run(warm_up.flow, client, AHEFT, dir=folder, **options))
         for seed in range(pairs):
             for shape in shapes:
                 one = case(shape, seed, unit, sizes[shape])

@@ -135,7 +135,7 @@ def by_dask(client: Any, flow: Flow) -> float:
 def by_weft(client: Any, flow: Flow, folder: str, strategy: str = "auto") -> float:
     """The makespan of weft with whatever history it has."""
     begun = time.perf_counter()
-    outcome = api.run(flow, client, strategy, dir=folder, force=True)
+    outcome = api.run(flow, client, strategy, dir=folder, force=True, progress=False)
     taken = time.perf_counter() - begun
     if outcome.status == "stopped":  # by Ctrl-C, which the run has heard in our place
         raise KeyboardInterrupt

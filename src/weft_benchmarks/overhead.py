@@ -63,7 +63,7 @@ def dask_functions(tasks: int = 10_000, repeats: int = 3) -> Overhead:
         flow = Flow("noops")
         for number in range(tasks):
             flow.task(noop, number, cost=0.001)
-        outcome = api.run(flow, client, "static", dir=folder, force=True)
+        outcome = api.run(flow, client, "static", dir=folder, force=True, progress=False)
         assert outcome.ok, outcome.failures
 
     with cluster((1.0, 1.0)) as client, own_history() as folder:
@@ -103,7 +103,9 @@ def local_commands(tasks: int = 1_000, processors: int = 2, repeats: int = 5) ->
     with own_history() as folder:
 
         def ours(turn: int) -> None:
-            outcome = api.run(workflow, f"local:{processors}", dir=folder, force=True)
+            outcome = api.run(
+                workflow, f"local:{processors}", dir=folder, force=True, progress=False
+            )
             assert outcome.ok, outcome.failures
 
         return _in_turns(

@@ -79,7 +79,7 @@ def _run(workflow: Workflow, strategy: str, folder: str, report: Callable[[Path]
     for file in Path(folder).glob("o*"):
         file.unlink()
     own, commands = time.process_time(), _children()
-    outcome = api.run(workflow, "local:2", strategy, dir=folder, force=True)
+    outcome = api.run(workflow, "local:2", strategy, dir=folder, force=True, progress=False)
     own, commands = time.process_time() - own, _children() - commands
     assert outcome.ok, outcome.failures
     begun = time.process_time()
