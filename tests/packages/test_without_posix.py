@@ -11,6 +11,7 @@ import pytest
 
 import weft
 from weft.cli.main import COMMANDS
+from weft.scheduling.margins import plan_to_dict
 
 STAND_IN = Path(__file__).with_name("as_on_windows.py")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -47,7 +48,7 @@ def test_it_plans_simulates_and_compares(tmp_path: Path) -> None:
     assert {command: errors for command, (code, _, errors) in outcomes.items() if code} == {}
     workflow, platform = weft.load(MONTAGE[0]), weft.load_platform(MONTAGE[2])
     plan = json.loads(outcomes[commands[1]][1])
-    assert plan == json.loads(json.dumps(weft.plan(workflow, platform).to_dict()))
+    assert plan == json.loads(json.dumps(plan_to_dict(weft.plan(workflow, platform))))
     run = json.loads(outcomes[commands[3]][1])
     same = weft.simulate(workflow, platform, strategy="slack", qoi=0.3, seed=7)
     assert run["makespan"] == same.makespan
