@@ -19,6 +19,7 @@ from weft.model import Estimates, Platform, Workflow
 from weft.model.resources import check_fits
 from weft.quantities import duration, first_few, many
 from weft.scheduling.limits import check_limits
+from weft.scheduling.nsl import mean_path
 from weft.simulation import reality, scenarios
 from weft.simulation.scenario import EVENT_RATE, Scenario
 from weft.simulation.simulate import simulate_run
@@ -60,6 +61,7 @@ class Figures:
     strategy: str
     makespan: Mean
     ratio: Mean  # to the first strategy's makespan in the same run
+    nsl: Mean  # makespan over the longest path of mean costs
     cost: Mean
     considered: float  # per run
     replans: float
@@ -108,6 +110,7 @@ class _Instance(NamedTuple):
     workflow: Workflow
     estimates: Estimates
     planned: float  # the time scale of its scenarios
+    path: float  # the longest of its mean costs
 
 
 def compare(
@@ -177,7 +180,7 @@ def _instance(
     planned = 0.0
     if not scenario.calm:
         planned = api.plan(workflow, platform, "heft", estimates=estimates).makespan
-    return _Instance(workflow, estimates, planned)
+    return _Instance(workflow, estimates, planned, mean_path(workflow, estimates.cost))
 
 
 def _chosen(strategies: str | Sequence[str], budgeted: bool) -> Chosen:
@@ -201,15 +204,16 @@ def _paired(
     seed: int,
     kept: tuple[float, float],
 ) -> list[tuple[float, ...]]:
-    """Every strategy once in the same world: makespan, cost, considered, replans, planning time."""
-    wf, estimates, planned = instance
+    """Every strategy once in the same world: makespan, cost, considered, replans, planning, NSL."""
+    wf, estimates, planned, path = instance
     truth = reality.draw(wf, platform, estimates, qoi, seed)
     truth = scenarios.with_scenario(truth, platform, scenario, planned, seed)
     rows: list[tuple[float, ...]] = []
     for policy, planner in chosen:
         tracker = BudgetTracker(kept[0], reserve=kept[1])
         r = simulate_run(wf, platform, estimates, policy, planner, truth, tracker=tracker)
-        rows.append((r.makespan, r.cost, r.considered, r.replans, r.planning_seconds))
+        rows.append((r.makespan, r.cost, r.considered, r.replans, r.planning_seconds,
+                     r.makespan / path if path > 0 else math.nan))  # fmt: skip
     return rows
 
 
@@ -225,6 +229,7 @@ def _figures(names: Sequence[str], table: FloatArray) -> tuple[Figures, ...]:
             strategy=name,
             makespan=Mean.of(per_run[:, s, 0]),
             ratio=Mean.of(ratio[:, s]),
+            nsl=Mean.of(per_run[:, s, 5]),
             cost=Mean.of(per_run[:, s, 1]),
             considered=float(per_run[:, s, 2].mean()),
             replans=float(per_run[:, s, 3].mean()),

@@ -57,7 +57,8 @@ def test_json_and_any_number_of_jobs(folder: Path) -> None:
     names = ["static", "slack[planner=dls]", "always", "fifo"]
     assert [row["strategy"] for row in rows] == names
     assert list(rows[0]) == [
-        "strategy", "makespan", "ratio", "cost", "considered", "replans", "planning_milliseconds",
+        "strategy", "makespan", "ratio", "nsl", "cost", "considered", "replans",
+        "planning_milliseconds",
     ]  # fmt: skip
     assert rows[0]["ratio"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
     assert rows[2]["considered"] > rows[1]["considered"] >= rows[0]["considered"] == 0
@@ -131,10 +132,10 @@ def test_the_table(folder: Path) -> None:
     shown = succeed(*ARGUMENTS, "other.json", "--strategies", "static,always")
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines[0] == "2 workflows: 6 runs of each strategy, QoI 0.2, seeds 0 to 5"
-    head = "strategy makespan +- ratio 95% interval considered taken cost planning"
+    head = "strategy makespan +- ratio 95% interval NSL considered taken cost planning"
     assert lines.count(head) == 3
     assert lines[2].startswith("static ")
-    assert " 1.0000 1.0000 to 1.0000 0 0 " in lines[2]
+    assert " 1.0000 1.0000 to 1.0000 1.171 0 0 " in lines[2]
     assert {"small", "other"} <= set(lines)
 
 

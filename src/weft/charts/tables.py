@@ -135,7 +135,7 @@ def of_strategies(figures: Sequence[Figures]) -> Rows:
     """What each strategy of a comparison came to."""
     header = (
         "strategy", "makespan", "+-", "ratio", "95% interval",
-        "considered", "taken", "cost", "planning",
+        "NSL", "considered", "taken", "cost", "planning",
     )  # fmt: skip
     return Rows(header, [_of_strategy(f) for f in figures])
 
@@ -148,6 +148,7 @@ def _of_strategy(f: Figures) -> list[str]:
         "-" if mean is None or high is None else duration(high - mean),
         "-" if f.ratio.mean is None else f"{f.ratio.mean:.4f}",
         "-" if f.ratio.low is None else f"{f.ratio.low:.4f} to {f.ratio.high:.4f}",
+        "-" if f.nsl.mean is None else f"{f.nsl.mean:.3f}",
         amount(f.considered, 4),
         amount(f.replans, 4),
         "-" if f.cost.mean is None else amount(f.cost.mean),

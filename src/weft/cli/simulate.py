@@ -91,6 +91,7 @@ def simulate(
     """
     from weft import api, formats, registry
     from weft.files import is_stdout
+    from weft.scheduling.nsl import nsl
 
     charts = check_gantts(gantt)
     registry.strategy(strategy, budget is not None)  # a wrong one is told before the work
@@ -112,13 +113,16 @@ def simulate(
         reserve=reserve,
         estimates=told.estimates,
     )
-    rest = not_done(run)
+    rest, length = not_done(run), nsl(run.makespan, wf, told.estimates.cost)
     written = [*charts, *([journal] if journal else [])]
     with redirect_stdout(sys.stderr) if is_stdout(journal) else nullcontext():
         if as_json:
-            print(json.dumps(run.to_dict() | ({"not_done": rest} if rest else {}), indent=1))
+            content = run.to_dict()
+            tasks = content.pop("tasks")  # at the end
+            content |= {"nsl": None if math.isnan(length) else length, "tasks": tasks}
+            print(json.dumps(content | ({"not_done": rest} if rest else {}), indent=1))
         else:
-            show(run)
+            show(run, length)
     for path in charts:
         draw_gantt(run, path)
     if journal:
@@ -135,7 +139,7 @@ def not_done(run: Run) -> list[str]:
     return [run.workflow.task_names[task] for task, attempt in enumerate(last) if attempt < 0]
 
 
-def show(run: Run) -> None:
+def show(run: Run, length: float) -> None:
     """Print a summary, the first evaluations and each processor's share."""
     planned = ""
     for plan in run.plans[:1]:  # there is none if tasks are given out as they become ready
@@ -162,6 +166,8 @@ def show(run: Run) -> None:
         say(f"adapted: {recovery}")
     if happened := changes_of(run):
         say(f"machines: {happened}")
+    if not math.isnan(length):
+        say(f"NSL {length:.3f}: the makespan over the longest path of mean costs")
     if run.evaluations:
         _show_evaluations(run)
         if run.considered > SHOWN:

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from weft import api
-from weft.arrays import FloatArray
 from weft.errors import InputError
 from weft.files import printable
 from weft.formats import load
@@ -23,6 +22,7 @@ from weft.generators.costs import Costs, to_workflow
 from weft.generators.graph import Graph as Shape
 from weft.generators.platform import generate_platform
 from weft.model import Estimates, Workflow
+from weft.scheduling.nsl import mean_path
 from weft.simulation import reality, scenarios
 from weft.simulation.reality import Reality
 from weft.simulation.scenario import Scenario
@@ -77,7 +77,7 @@ class Instance:
         )
         self.estimates = Estimates.declared(self.workflow, self.platform)
         self.planned = api.plan(self.workflow, self.platform, "heft").makespan
-        self.path = critical_path(self.workflow, self.estimates.cost)
+        self.path = mean_path(self.workflow, self.estimates.cost)
         self.work = float(self.estimates.cost.mean(axis=1).sum())
 
     def truth(self, case: Case) -> Reality:
@@ -100,22 +100,6 @@ def _workflow(graph: Graph, seed: int) -> Workflow:
         method = method.replace("prob", "pred")
         options["predecessors"] = graph.predecessors
     return generate(method, seed=seed, tasks=graph.size, **options)
-
-
-def critical_path(workflow: Workflow, cost: FloatArray) -> float:
-    """The longest path by the tasks' least costs, with no data: no run can be shorter.
-
-    The denominator of the NSL (equation 14), as in HEFT's SLR.
-    """
-    least = cost.min(axis=1)
-    _, producers, consumers = workflow.dependencies()
-    order = np.argsort(workflow.position[consumers], kind="stable")
-    ends = least.copy()
-    for producer, consumer in zip(
-        producers[order].tolist(), consumers[order].tolist(), strict=True
-    ):
-        ends[consumer] = max(ends[consumer], ends[producer] + least[consumer])
-    return float(ends.max())
 
 
 Shapes = dict[int, list[tuple[str, Shape]]]  # by number of tasks, dummies not counted
