@@ -40,6 +40,19 @@ def test_the_second_is_refused_and_told_who_is_first(tmp_path: Path, stack: Exit
     begun(stack, tmp_path, "e.txt")  # what was refused has claimed nothing
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("idx/", "idx/"), ("idx/", "idx/a/b"), ("p/*.txt", "p/a.txt"), ("idx/", "idx/*.txt")],
+)
+def test_directories_and_patterns_have_files(tmp_path: Path, one: str, other: str) -> None:
+    for mine, theirs in ((one, other), (other, one)):
+        with ExitStack() as runs:
+            begun(runs, tmp_path, theirs)
+            begun(runs, tmp_path, "idx2/", "p/*.csv")
+            with pytest.raises(InputError, match="is making"):
+                begun(runs, tmp_path, mine)
+
+
 def test_a_claim_ends_with_the_lock(tmp_path: Path, stack: ExitStack) -> None:
     with ExitStack() as first:
         begun(first, tmp_path, "a.txt")

@@ -26,6 +26,7 @@ from typing import Any, Self
 from weft.durable import FILE_MODE, reason, write_all
 from weft.errors import InputError
 from weft.files import write_text
+from weft.model.filenames import Holders
 from weft.runs.home import CAN_RUN, RunHome, check_private, check_system
 from weft.runs.journal import JournalError
 
@@ -309,8 +310,14 @@ def _claims_of(top: Path, home: RunHome) -> Iterator[tuple[RunHome, list[str]]]:
 
 
 def _check_apart(theirs: dict[RunHome, list[str]], files: dict[str, str]) -> None:
+    ours = Holders(files)  # directories and patterns have files of others
     for other, claimed in theirs.items():
         both = [files[file] for file in claimed if file in files]
+        for file in claimed if ours else ():
+            both += [files[many] for many in ours.of(file.rstrip("/"))]
+        if their := Holders(claimed):
+            both += [name for file, name in files.items() if any(their.of(file.rstrip("/")))]
+        both = list(dict.fromkeys(both))
         if both:
             raise InputError(_making(other, both))
 
