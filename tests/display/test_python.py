@@ -13,9 +13,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from rich.console import Console
 
 import weft
 from weft.display.display import PythonDisplay, showing
+from weft.display.live import LiveScreen
 from weft.display.notebook import NotebookScreen, html_of, in_notebook
 from weft.display.screens import LateScreen, Screen
 from weft.display.view import View, Work
@@ -128,6 +130,28 @@ def test_who_shows_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_PROGRESS", "perhaps")
     with pytest.raises(InputError, match="WEFT_PROGRESS: it is yes or no, not 'perhaps'"):
         weft.run({"tasks": {"a": {"run": "true"}}})
+
+
+def test_without_standard_error_nothing_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with showing(True, None) as shown:
+        assert shown is None
+    assert weft.run(flow(), "local:1", dir=tmp_path, progress=True).ok
+
+
+def test_standard_output_stays_the_programs() -> None:
+    """While the picture is on the terminal, too: what is printed may go elsewhere."""
+    terminal, before = io.StringIO(), sys.stdout
+    screen = LiveScreen(Console(file=terminal, force_terminal=True, width=80))
+    run = SimpleNamespace(header=SimpleNamespace(workflow=SimpleNamespace(name="w")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("weft.display.live.look", lambda session: view(work=()))
+        screen.update(cast("Session", run), [])
+        assert sys.stdout is before
+    screen.close()
+    assert "25%" in terminal.getvalue()
 
 
 EVIL = "<script>x</script>\x1b"

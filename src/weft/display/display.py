@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Self, TextIO
 
+from weft.display.notebook import NotebookScreen, in_notebook
 from weft.display.screens import LateScreen, LogScreen, PlainScreen, Screen, live_or
 from weft.display.terminal import Terminal
 from weft.errors import InputError
@@ -303,8 +304,6 @@ class PythonDisplay(Display):
 
 def _screen_of_python() -> Screen:
     """A notebook's, if there is a kernel; else standard error: live on a terminal, or lines."""
-    from weft.display.notebook import NotebookScreen, in_notebook
-
     return NotebookScreen() if in_notebook() else live_or(PlainScreen(sys.stderr), sys.stderr)
 
 
@@ -315,7 +314,7 @@ def showing(progress: bool | None, listener: Listener | None) -> Iterator[Listen
         raise InputError("give a listener or progress=True, not both: each shows the run")
     if progress is None:
         progress = None if listener is None and _wanted() else False
-    if progress is False:
+    if progress is False or (sys.stderr is None and not in_notebook()):  # nowhere to show it
         yield listener
         return
     with PythonDisplay(at_once=progress is True) as shown:
@@ -327,4 +326,4 @@ def _wanted() -> bool:
     said = os.environ.get("WEFT_PROGRESS", "yes")
     if said not in ("yes", "no"):
         raise InputError(f"it is yes or no, not {said!r}", place="WEFT_PROGRESS")
-    return said == "yes" and sys.stderr is not None
+    return said == "yes"

@@ -40,7 +40,14 @@ class LiveScreen(Screen):
         """Draw the run as it is now."""
         drawn = picture(look(session), session.header.workflow.name, self.console.height)
         if self._live is None:
-            self._live = Live(drawn, console=self.console, auto_refresh=False, transient=True)
+            # standard output is not this screen's to redirect: it may be a program's, and a pipe
+            self._live = Live(
+                drawn,
+                console=self.console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+            )
             self._live.start(refresh=True)
         else:
             self._live.update(drawn, refresh=True)
