@@ -100,6 +100,18 @@ def test_marks_of_outputs_and_what_commands_run_in() -> None:
         translated(made | {"conda_file": True}, software="conda")
 
 
+def test_directories_end_with_a_slash(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    made = job("split", "split db out", inputs=["db"], outputs=["out"])
+    made["flags"] = {"out": ["directory", "temp"]}
+    read = job("join", "cat out/* > all", inputs=["out"], outputs=["all"])
+    tasks = translated(made, read, directory=tmp_path).content["tasks"]
+    assert tasks["split"]["inputs"] == ["db/"]
+    assert tasks["split"]["outputs"] == [{"path": "out/", "temp": True}]
+    assert tasks["join"]["inputs"] == ["out/"]
+    assert "ignores" not in tasks["join"]
+
+
 def test_order_and_names() -> None:
     jobs = [
         job("merge", "cat s/* > all", inputs=["s/1", "s/2"], outputs=["all"]),
@@ -135,7 +147,7 @@ def test_through_snakemake() -> None:
     (task,) = translated(made, again=["python", "-m", "snakemake"]).content["tasks"].values()
     assert task["run"] == (
         'python -m snakemake --directory "$WEFT_DIR" --cores 1 --allowed-rules plot '
-        "--target-jobs 'plot:s=a b'\nmv -f \"$WEFT_DIR\"/'p/a b.png' 'p/a b.png'"
+        "--target-jobs 'plot:s=a b'\nmv -fT \"$WEFT_DIR\"/'p/a b.png' 'p/a b.png'"
     )
 
 

@@ -62,7 +62,7 @@ def test_through_snakemake(home: Path, tmp_path: Path, monkeypatch: pytest.Monke
         bring(*words)
     assert not Path("workflow.yaml").exists()
     said = bring(*words, "--through-snakemake").output
-    assert "2 tasks of 2 rules, 1 dependencies" in said
+    assert "2 tasks of 2 rules, 1 dependency" in said
     workflow = load("workflow.yaml")
     assert workflow.spec(0).run == "echo bye 2 > a.txt"
     import weft

@@ -122,7 +122,7 @@ def snakemake(
     tasks = found.content["tasks"]
     rules = {task["category"] for task in tasks.values()}
     said = f"{many(len(tasks), 'task')} of {many(len(rules), 'rule')}"
-    text = f"wrote {printable(output)}: {said}, {found.n_edges:,} dependencies"
+    text = f"wrote {printable(output)}: {said}, {many(found.n_edges, 'dependency', 'dependencies')}"
     typer.echo(f"{text} (Snakemake {found.version})", err=is_stdout(output))
     if not use_history:
         _learn(found, is_stdout(output))

@@ -149,6 +149,10 @@ class Translation:
         for job in self.jobs:
             for key in ("inputs", "outputs", "log"):
                 job[key] = list(dict.fromkeys(map(os.path.normpath, job[key])))
+        self._folders = {
+            *(file for job in self.jobs for file in _flagged(job, "directory")),
+            *(f for job in self.jobs for f in job["inputs"] if os.path.isdir(directory / f)),
+        }
         self.maker = {file: i for i, job in enumerate(self.jobs) for file in _products(job)}
 
     def imported(self) -> Imported:
@@ -247,8 +251,8 @@ class Translation:
         inputs, ignores = self._seen(i, job, fields["run"])
         gpus = resources.get("gpu") or resources.get("nvidia_gpu")
         for key, value in (
-            ("inputs", inputs),
-            ("outputs", [_marked(file, job["flags"].get(file, ())) for file in _products(job)]),
+            ("inputs", [self._named(file) for file in inputs]),
+            ("outputs", [self._output(file, job) for file in _products(job)]),
             ("ignores", ignores),
             ("cores", job["threads"] if job["threads"] > 1 else None),
             ("memory", f"{resources['mem_mb']}MB" if resources.get("mem_mb") else None),
@@ -261,6 +265,15 @@ class Translation:
                 fields[key] = value
         return fields
 
+    def _named(self, file: str) -> str:
+        """A file as weft names it: of a directory the name ends with a slash."""
+        return f"{file}/" if file in self._folders else file
+
+    def _output(self, file: str, job: Mapping[str, Any]) -> str | dict[str, object]:
+        """An output, with what is said of it."""
+        marks = {mark: True for mark in OUTPUT_MARKS if file in _flagged(job, mark)}
+        return {"path": self._named(file), **marks} if marks else self._named(file)
+
     def _command(self, job: Mapping[str, Any]) -> dict[str, str]:
         """The command, and its shell if that is not weft's own, which is Snakemake's."""
         if job["kind"] != "shell":
@@ -271,7 +284,7 @@ class Translation:
         prefix, suffix = shell["prefix"], shell["suffix"] or ""
         run = f"{prefix or ''} {job['command']} {suffix}".strip()
         logs = " ".join(shlex.quote(file) for file in job["log"])
-        touched = [file for file, flags in job["flags"].items() if "touch" in flags]
+        touched = _flagged(job, "touch")
         run = f"touch {logs}; {run}" if logs else run
         run += f"\ntouch {shlex.join(touched)}" if touched else ""
         own = is_bash and prefix is None
@@ -284,7 +297,7 @@ class Translation:
         words += ["--allowed-rules", job["rule"], "--target-jobs"]
         words.append(shlex.quote(f"{job['rule']}:{wildcards}"))
         moved = (
-            f'mv -f "$WEFT_DIR"/{shlex.quote(file)} {shlex.quote(file)}'
+            f'mv -fT "$WEFT_DIR"/{shlex.quote(file)} {shlex.quote(file)}'
             for file in _products(job)
             if not _is_far(file)
         )
@@ -352,10 +365,9 @@ def _products(job: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys((*job["outputs"], *job["log"])))
 
 
-def _marked(file: str, flags: Iterable[str]) -> str | dict[str, object]:
-    """An output, with what is said of it."""
-    marks = {mark: True for mark in OUTPUT_MARKS if mark in flags}
-    return {"path": file, **marks} if marks else file
+def _flagged(job: Mapping[str, Any], flag: str) -> list[str]:
+    """The outputs with a flag."""
+    return [os.path.normpath(file) for file, flags in job["flags"].items() if flag in flags]
 
 
 def _flags(job: Mapping[str, Any]) -> set[str]:
