@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -64,9 +63,10 @@ def _sizes(told: Report) -> FloatArray:
     names = wf.item_names or (None,) * wf.n_items
     data = Path(told.home).parents[2]
     for item in np.flatnonzero(wf.item_producer < 0).tolist():
-        if names[item] is not None:
-            with suppress(OSError, ValueError):
-                sizes[item] = os.stat(data / str(names[item])).st_size
+        path = data / str(names[item])
+        with suppress(OSError, ValueError):
+            if names[item] is not None and path.is_file():
+                sizes[item] = path.stat().st_size
     for event in run.events or ():
         if isinstance(event, TaskFinished):
             found: Mapping[Any, Any] = (event.detail or {}).get("sizes") or {}
