@@ -17,6 +17,7 @@ from weft import registry
 from weft.formats import load, save
 from weft.generators import generate, generate_platform, measured_ccr
 from weft.model import Workflow
+from weft.scheduling.margins import plan_to_dict
 
 Steps = list[tuple[str, bool]]  # in order: the step, and whether its jobs stand side by side
 
@@ -208,4 +209,4 @@ def test_from_the_command_line_to_a_plan(tmp_path: Path) -> None:
     succeed("generate", "platform", "--processors", "2", *joins, "-o", pf)
     schedule = weft.plan(weft.load(wf), weft.load_platform(pf))
     weft.check_schedule(schedule)
-    assert json.loads(succeed("plan", wf, "-p", pf, "--json")) == schedule.to_dict()
+    assert json.loads(succeed("plan", wf, "-p", pf, "--json")) == plan_to_dict(schedule)

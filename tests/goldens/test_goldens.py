@@ -15,6 +15,7 @@ import weft
 from twins.optimal import optimal
 from weft import registry
 from weft.model import Schedule, Situation
+from weft.scheduling.margins import plan_to_dict
 from weft.scheduling.planning import Planning
 
 HERE = Path(__file__).parent
@@ -68,7 +69,7 @@ def test_heft_by_the_command() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     printed = json.loads(done.stdout)
     assert printed["planner"] == "heft"
-    assert printed == planned(workflow, platform, "heft").to_dict()
+    assert printed == plan_to_dict(planned(workflow, platform, "heft"))
     assert_same_plan(printed, expected("topcuoglu")["heft"])
 
 
