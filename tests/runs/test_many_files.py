@@ -270,6 +270,24 @@ def test_two_names_for_one_file_are_refused(tasks: Tasks, problem: str) -> None:
         weft.load({"tasks": first | tasks})
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("/tmp/x/", "a directory that a task makes is published in the run's directory"),
+        ("/tmp/*.txt", "a pattern is of files in the run's directory"),
+        ("../x/", "this leaves the run's directory"),
+        ("./", "this is the run's directory itself"),
+        ("a//", "write it as 'a/'"),
+        (".weft/*", "where weft keeps its own files"),
+    ],
+)
+def test_their_places_are_checked_before_anything_begins(
+    data: Path, name: str, problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        run({"t": {"run": "true", "outputs": [name]}}, data, absolute=True)
+
+
 def test_who_comes_right_after_may_read_one_of_them(data: Path) -> None:
     tasks: Tasks = {
         "split": {"run": SPLIT, "inputs": ["in"], "outputs": ["parts/*.txt"]},
