@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ from weft.durable import reason as system_reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.model import Workflow
 from weft.runs.home import RunHome
-from weft.runs.rest import uses_store
+from weft.runs.options import Options
+from weft.runs.rest import uses_store, with_expansions
 from weft.store.changes import COMMAND, INPUT, KeyChange, changes
 from weft.store.keys import digest_of_command
 from weft.store.store import Result, Store
@@ -59,6 +60,7 @@ def known_of_workflow(
     from weft import api
 
     workflow = api.load(source, params=params, dir=directory)
+    workflow = with_expansions(workflow, Options(directory=directory))
     if task not in workflow.task_names:
         raise InputError(unknown_name("task", task, workflow.task_names), source=str(source))
     return _now(workflow, directory, task)
@@ -96,7 +98,12 @@ def _looked(home: RunHome, header: Header, task: str) -> KnownTask | None:
         return None
     try:
         workflow = api.load(header.source, params=header.options.params, dir=home.data)
+        workflow = with_expansions(workflow, replace(header.options, targets=(), force=False))
         if task not in workflow.task_names:
+            known = header.workflow.task_names
+            by = header.workflow.spec(known.index(task)).added_by if task in known else None
+            if by is not None:
+                return KnownTask(problem=f"{by}, which has added it, is not up to date")
             return KnownTask(problem=f"{header.source} has no such task any more")
         return _now(workflow, home.data, task, header)
     except WeftError as error:

@@ -154,7 +154,7 @@ def _told(asked: _Asked, damage: str | None) -> Why:
         damage=damage,
         waits=_waits(asked, state, states),
         needs=tuple(Needed(names[t], states[t]) for t in needed),
-        because=header.reasons.get(asked.name, "" if is_keyed(header) else ALWAYS_RUNS),
+        because=header.reasons.get(asked.name) or _why_at_all(header, asked.task),
         blind=header.blind,
         place=_place(asked, state),
         moves=_moves(asked),
@@ -164,6 +164,14 @@ def _told(asked: _Asked, damage: str | None) -> Why:
 
 
 # ---- why it waits
+
+
+def _why_at_all(header: Any, task: int) -> str:
+    """Why a task ran that the run did not know beforehand, or that all runs run."""
+    added_by = header.workflow.spec(task).added_by
+    if added_by is not None:
+        return f"{added_by} has added it"
+    return "" if is_keyed(header) else ALWAYS_RUNS
 
 
 def _waits(asked: _Asked, state: str, states: Sequence[str]) -> str:

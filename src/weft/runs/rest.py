@@ -385,6 +385,17 @@ def _survey(
     return survey, former
 
 
+def with_expansions(workflow: Workflow, options: Options) -> Workflow:
+    """The workflow with the tasks that are added by what is up to date, as a run would begin."""
+    known = dict[str, Workflow]()
+    while any(spec.expand for spec in workflow.specs.values()):
+        news = _known_expansions(_survey(workflow, options)[0], known)
+        if not news:
+            break
+        workflow, options = _with_known(workflow, options, news, known)
+    return workflow
+
+
 def _known_expansions(survey: Survey, known: Mapping[str, Workflow]) -> list[int]:
     """The tasks that add others and are up to date, but for those that are known."""
     names, specs, data = survey.workflow.task_names, survey.workflow.specs, survey.memory.data

@@ -13,6 +13,7 @@ from weft.runs.lock import is_driven
 _STATUSES = ("finished", "failed", "stopped")
 # a quote inside JSON text is written \", so these bytes are nothing but such keys and values
 _EVENT, _FINISHED = b'"t":"event"', b'"kind":"task_finished"'
+_ADDED = b'"t":"tasks"'
 _TURNS = (b'"t":"end"', b'"t":"resumed"')
 
 
@@ -45,7 +46,7 @@ def summarise(home: RunHome) -> Summary:
     lines = found.lines[1:]
     status = "running" if driven else _ending(lines) or "interrupted"
     total = header.get("tasks")
-    total = total if type(total) is int else None
+    total = total + _added(lines) if type(total) is int else None
     done = sum(_FINISHED in line for line in lines if _EVENT in line)
     if total is not None:  # lost results were made twice
         done = total if status == "finished" else min(done, total)
@@ -55,6 +56,13 @@ def summarise(home: RunHome) -> Summary:
         home.id, _name(header, home), _text(header, "created"), status, done, total,
         _seconds(lines), problem,
     )  # fmt: skip
+
+
+def _added(lines: list[bytes]) -> int:
+    """How many tasks were added while it ran."""
+    entries = (_entry(line) for line in lines if _ADDED in line)
+    found = (entry.get("added") for entry in entries if entry.get("t") == "tasks")
+    return sum(len(more["tasks"]) for more in found if isinstance(more, dict) and "tasks" in more)
 
 
 def _unreadable(home: RunHome, driven: bool, problem: str) -> Summary:
