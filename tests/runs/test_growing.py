@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import weft
 from weft.checks.runs import check_run
 from weft.model.causes import EXPANSION
 from weft.model.events import TasksAdded
+from weft.report.why import why_in_run
 from weft.runs.home import RunHome, runs
 from weft.runs.journal import read
 from weft.runs.replay import replay
+from weft.runs.summary import summarise
 
 SPLIT = """\
 echo tasks:
@@ -148,8 +151,92 @@ def test_a_task_that_prints_other_tasks_than_before_fails(tmp_path: Path) -> Non
     entries = read(home.journal).entries
     cut_journal(home, next(k for k, entry in enumerate(entries) if entry["t"] == "tasks") + 2)
     (tmp_path / "list.txt").write_text("1 3")
+    for file in (*tmp_path.glob("parts/*"), *tmp_path.glob(".weft/added/*")):
+        file.unlink()  # so that all of it is made again
     outcome = weft.run(WORK, resume=home.id, dir=tmp_path)
     assert outcome.status == "failed"
     assert "other tasks than those that it has added before" in outcome.failures[0].reason
     assert grow(tmp_path, "1 3").ok
     assert (tmp_path / "all.txt").read_text() == "1\n3\n"
+
+
+LOOP = {
+    "name": "loop",
+    "params": {"word": "x"},
+    "tasks": {
+        "split": {
+            "run": 'for i in $(cat list.txt); do echo "$i x x" > parts/$i.txt; done',
+            "inputs": ["list.txt"],
+            "outputs": ["parts/*.txt"],
+        },
+        "count-{part.stem}": {
+            "foreach": {"part": "glob(parts/*.txt)"},
+            "run": "grep -o {word} {part} | wc -l > {output}",
+            "inputs": ["{part}"],
+            "outputs": ["counts/{part.stem}.num"],
+        },
+        "table": {
+            "after": ["count-*"],
+            "run": "cat counts/*.num > table.txt",
+            "inputs": ["counts/*.num"],
+            "outputs": ["table.txt"],
+        },
+    },
+}
+
+
+def test_a_loop_over_files_that_a_task_makes_waits_for_that_task(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("1 2")
+    first = weft.run(LOOP, "local:2", dir=tmp_path)
+    assert first.ok, first.failures
+    assert first.run.workflow.task_names == ("split", "count-*", "table", "count-1", "count-2")
+    assert (tmp_path / "table.txt").read_text() == "2\n2\n"
+    assert len(weft.run(LOOP, "local:2", dir=tmp_path).up_to_date) == 5
+    (tmp_path / "list.txt").write_text("1 3 4")
+    other = weft.run(LOOP, "local:2", dir=tmp_path)
+    assert other.ok, other.failures
+    assert (other.reused, other.run.n_done) == (("count-1",), 6)
+    assert (tmp_path / "table.txt").read_text() == "2\n2\n2\n"
+
+
+def test_a_pattern_that_a_declared_task_makes_is_its_own(tmp_path: Path) -> None:
+    tasks = {
+        **LOOP["tasks"],  # type: ignore[dict-item]
+        "both": {
+            "after": ["count-*"],
+            "run": "cat parts/*.txt counts/*.num | wc -l > both.txt",
+            "inputs": ["parts/*.txt", "counts/*.num"],
+            "outputs": ["both.txt"],
+        },
+    }
+    (tmp_path / "list.txt").write_text("1 2")
+    outcome = weft.run({**LOOP, "tasks": tasks}, "local:2", dir=tmp_path)
+    assert outcome.ok, outcome.failures
+    assert (tmp_path / "both.txt").read_text().strip() == "4"
+
+
+def test_temporary_outputs_stay_while_tasks_may_be_added_that_read_them(tmp_path: Path) -> None:
+    adds = "tasks: {more: {run: cat t.out > more.out, inputs: [t.out], outputs: [more.out]}}"
+    (tmp_path / "adds.yaml").write_text(adds)
+    tasks = {
+        "t": {"run": "echo t > t.out", "outputs": ["t.out"], "temp": True},
+        "reads": {"run": "cat t.out > r.out", "inputs": ["t.out"], "outputs": ["r.out"]},
+        "split": {"run": "cat adds.yaml", "inputs": ["adds.yaml", "r.out"], "expand": True},
+    }
+    outcome = weft.run({"tasks": tasks}, "local:2", dir=tmp_path)
+    assert outcome.ok, outcome.failures
+    assert (tmp_path / "more.out").read_text() == "t\n"
+    assert not (tmp_path / "t.out").exists()
+
+
+def test_the_list_of_runs_and_the_why_of_a_task_know_what_was_added(tmp_path: Path) -> None:
+    source = tmp_path / "growing.json"
+    source.write_text(json.dumps(WORK))
+    (tmp_path / "list.txt").write_text("1 2")
+    assert weft.run(source, "local:2", dir=tmp_path).ok
+    home = runs(tmp_path)[0]
+    assert (summarise(home).done, summarise(home).total) == (4, 4)
+    told = why_in_run(home, "part-2")
+    assert told.because == "split has added it"
+    assert told.known is not None
+    assert told.known.now == "up to date"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from weft.errors import InputError
+from weft.formats.deferred import made_patterns
 from weft.formats.fields import check_fields, mapping, name, sequence, shown, unknown, wrong
 from weft.formats.texts import parse_yaml
 from weft.model import Item, Workflow
+from weft.model.filenames import is_pattern
 from weft.model.growth import FOLDER, expansion_file
 
 ADDED_FIELDS = ("params", "shell", "defaults", "tasks", "edges", "files")
-_WILD = re.compile(r"[*?[]")
 
 Fields = Mapping[object, object]
 
@@ -23,6 +23,7 @@ class Expansions:
     def __init__(self, bodies: Mapping[str, Fields]) -> None:
         self._bodies = bodies
         self._expands = {task for task, fields in bodies.items() if _is_true(fields, task)}
+        self._made = made_patterns({"tasks": bodies}) if self._expands else frozenset()
         self._after = {task: self._waits(task) for task in bodies if "after" in bodies[task]}
 
     def expands(self, task: str) -> bool:
@@ -35,14 +36,15 @@ class Expansions:
             return [*listed, expansion_file(task)]
         if key == "inputs" and task in self._after:
             awaited = [expansion_file(t) for t in self._after[task] if t in self._expands]
-            return [file for file in listed if not (awaited and _WILD.search(file))] + awaited
+            gathered = self.gathers(task, lambda: listed)
+            return [file for file in listed if file not in gathered] + awaited
         return listed
 
     def gathers(self, task: str, listed: Callable[[], Iterable[str]]) -> tuple[str, ...]:
         """The patterns of what it reads of the expansions that it waits for."""
         if self._expands.isdisjoint(self._after.get(task, ())):
             return ()
-        return tuple(file for file in listed() if _WILD.search(file))
+        return tuple(file for file in listed() if is_pattern(file) and file not in self._made)
 
     def edges(self, index: Mapping[str, int], known: Iterable[Item]) -> list[Item]:
         """Whoever waits for a task that adds none just comes after it."""

@@ -117,12 +117,25 @@ def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int)
             key=tasks[other],
         )
     for reader in _readers(workflow, item):
-        if maker not in _right_before(workflow, reader):
+        if maker not in _right_before(workflow, reader) and not _is_added_after(
+            workflow, reader, maker
+        ):
             raise InputError(
                 f"{tasks[reader]} reads {name!r}, which is among {many!r}, and that "
                 f"{tasks[maker]} makes: list {many!r} under its inputs",
                 key=tasks[reader],
             )
+
+
+def _is_added_after(workflow: Workflow, task: int, maker: int) -> bool:
+    """Whether a task was added by one that comes right after the maker: then all of it is there."""
+    by = workflow.spec(task).added_by
+    while by is not None and by in workflow.task_names:
+        task = workflow.task_names.index(by)
+        if maker in _right_before(workflow, task):
+            return True
+        by = workflow.spec(task).added_by
+    return by is not None  # it is up to date, and no part of this
 
 
 def _readers(workflow: Workflow, item: int) -> list[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, csr, row_of_each
 from weft.errors import InputError
+from weft.model.filenames import covers
 from weft.model.resources import kinds_and_pools
 from weft.model.workflow import TaskSpec, Workflow
 
@@ -145,7 +145,7 @@ def _let_wait(workflow: Workflow, by: int, more: Workflow, items: _Items) -> Non
             if name is None:
                 continue
             expands = more.spec(maker).expand and name == expansion_file(more.task_names[maker])
-            if expands or any(matches(pattern, name) for pattern in patterns):
+            if expands or any(covers(pattern, name) for pattern in patterns):
                 items.uses.append((item, waiter))
                 read.add(maker)
         for task in range(more.n_tasks):
@@ -166,12 +166,6 @@ def waiting_for(workflow: Workflow, task: int) -> list[int]:
     return []
 
 
-def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern means a file: part by part, as a shell reads it."""
-    wanted, parts = pattern.split("/"), name.split("/")
-    return len(wanted) == len(parts) and all(map(fnmatchcase, parts, wanted))
-
-
 @dataclass(frozen=True)
 class _PassedBy:
     """Names, and all that patterns mean."""
@@ -180,7 +174,7 @@ class _PassedBy:
     patterns: tuple[str, ...]
 
     def __contains__(self, name: object) -> bool:
-        gathered = (matches(pattern, str(name)) for pattern in self.patterns)
+        gathered = (covers(pattern, str(name)) for pattern in self.patterns)
         return name in self.names or any(gathered)
 
 

@@ -75,7 +75,7 @@ def tasks_of(report: Report) -> Iterator[ListedTask]:
             command=spec.run,
             attempts=count[task],
             planned=None
-            if plan is None
+            if plan is None or task >= len(plan.processor)  # it was added later
             else Planned(
                 processors[plan.processor[task]], float(plan.start[task]), float(plan.finish[task])
             ),

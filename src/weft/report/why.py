@@ -259,8 +259,9 @@ def _moves(asked: _Asked) -> tuple[Move, ...]:
 def _plans(asked: _Asked) -> list[tuple[float, int]]:
     """When each plan was taken, and where it puts the task."""
     driver = asked.replayed.driver
-    places = [int(plan.processor[asked.task]) for plan in driver.plans]
-    return list(zip(driver.plan_times, places, strict=False))
+    plans = zip(driver.plan_times, driver.plans, strict=False)
+    known = ((time, plan) for time, plan in plans if asked.task < len(plan.processor))
+    return [(time, int(plan.processor[asked.task])) for time, plan in known]
 
 
 # ---- what became of it

@@ -483,6 +483,8 @@ class Survey:
             return self._without_results(task, call, unknown[0])
         partial = self._partial(task, {*unknown})
         last = self.made_by(task)
+        if last and self.workflow.spec(task).gathers:  # what else it reads is not known, either
+            return State.UNSURE, f"it reads {unknown[0]}, which is made again", None
         agreeing = [r for r in last if r.key and not differences(r.recipe, r.outputs, partial(r))]
         if any(self._holds(task, result) for result in agreeing):
             return State.UNSURE, f"it reads {unknown[0]}, which is made again", None
