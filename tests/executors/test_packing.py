@@ -74,6 +74,9 @@ def test_the_same_again_is_a_link_and_is_never_written_to(tmp_path: Path) -> Non
     given = packing.unpack(packing.read(first, mapped=True))
     packing.write(second, given, [str(tmp_path / "gone"), first])
     assert os.path.samefile(first, second)
+    os.unlink(second)
+    packing.write_frames(second, packing.pack(given), [first])
+    assert os.path.samefile(first, second)
     packing.write(second, "another", [first])
     assert packing.unpack(packing.read(second)) == "another"
     np.testing.assert_equal(packing.unpack(packing.read(first)), value)

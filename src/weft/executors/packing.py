@@ -63,20 +63,18 @@ def write(path: str, value: Any, given: Iterable[str] = ()) -> int:
         if buffers:
             file.flush()
             head = os.pread(file.fileno(), length, 0)
-            if (same := _find_same(size, [head, *behind], given)) is not None:
-                with contextlib.suppress(OSError):  # this file system has no links
-                    os.link(same, path + ".same")
-                    os.replace(path + ".same", path)
-                    return size
+            if _link_same(path, [head, *behind], given):
+                return size
         file.writelines(behind)
     return size
 
 
-def write_frames(path: str, frames: Frames) -> None:
-    """Write the file of a result that is packed."""
+def write_frames(path: str, frames: Frames, given: Iterable[str] = ()) -> None:
+    """The same of a result that is packed."""
+    pieces = [frames[0], *_behind(len(frames[0]), frames[1:])]
     with _new(path) as file:
-        file.write(frames[0])
-        file.writelines(_behind(len(frames[0]), frames[1:]))
+        if len(frames) == 1 or not _link_same(path, pieces, given):
+            file.writelines(pieces)
 
 
 @contextlib.contextmanager
@@ -115,13 +113,16 @@ def _behind(length: int, buffers: Frames) -> Iterator[Frame]:
         yield b"".join(map(_NUMBER.pack, lengths)) + _END
 
 
-def _find_same(size: int, pieces: Frames, paths: Iterable[str]) -> str | None:
-    """The first of these files that holds just these pieces."""
-    for path in paths:
-        with contextlib.suppress(OSError):  # it is gone
-            if os.path.getsize(path) == size and _holds(path, pieces):
-                return path
-    return None
+def _link_same(path: str, pieces: Frames, given: Iterable[str]) -> bool:
+    """Put a link in the place of a file, if one of these holds just what it is to hold."""
+    size = sum(map(len, pieces))
+    for other in given:
+        with contextlib.suppress(OSError):  # it is gone, or this file system has no links
+            if os.path.getsize(other) == size and _holds(other, pieces):
+                os.link(other, path + ".same")
+                os.replace(path + ".same", path)
+                return True
+    return False
 
 
 def _holds(path: str, pieces: Frames) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -77,11 +77,18 @@ class SmallResults:
             raise OSError(28, "No space left on device")
 
     def keep_apart(
-        self, task: int, frames: Frames, note: Callable[[str], None] = lambda path: None
+        self,
+        task: int,
+        frames: Frames,
+        note: Callable[[str], None] = lambda path: None,
+        taken: Iterable[int] = (),
     ) -> None:
-        """Keep a result in a file of its own, which appears whole, after it was taken note of."""
+        """Keep a result in a file of its own, which appears whole, after it was taken note of.
+
+        If it is that of a task that it was made from (`taken`), it is a link.
+        """
         path = result_path(self._results, task)
-        packing.write_frames(path + ".tmp", frames)
+        packing.write_frames(path + ".tmp", frames, [result_path(self._results, t) for t in taken])
         note(path + ".tmp")
         os.replace(path + ".tmp", path)
         self.large.add(task)

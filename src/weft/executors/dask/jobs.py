@@ -322,7 +322,7 @@ class DaskJobs(Jobs):
                 note(small := bytes(frames[0]))
                 self._small.keep(task, small)
             else:
-                self._small.keep_apart(task, frames, note)
+                self._small.keep_apart(task, frames, note, refs(self.call(task)))
         except OSError as error:
             path = result_path(self.results, task)
             raise InputError(f"cannot write it: {error.strerror}", source=path) from None
