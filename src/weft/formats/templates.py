@@ -167,14 +167,30 @@ def fill(
                 entries.append(filled)
         return _in_rows(entries, list)
     if isinstance(value, Mapping):
-        keys = [fill(key, scope, *place, letters=letters) for key in value]
+        keys = [_fill_key(key, scope, *place, letters=letters) for key in value]
         parts = [
             fill(entry, scope, *place, str(key), letters=letters or key in _LETTERS)
             for key, entry in value.items()
         ]
-        n = len(keys)
-        return _in_rows([*keys, *parts], lambda row: dict(zip(row[:n], row[n:], strict=True)))
+        return _in_rows([*keys, *parts], lambda row: _mapping(row, *place))
     return value
+
+
+def _fill_key(key: object, scope: Scope, *place: Place, letters: bool) -> object:
+    """A key, which is a text, with the names in it replaced."""
+    if not isinstance(key, str) or "{" not in key:
+        return key
+    return _fill_text(key, scope, *place, letters=letters)
+
+
+def _mapping(row: Sequence[Any], *place: Place) -> dict[object, object]:
+    """Keys and then their values as a mapping; no two keys may have become the same."""
+    n = len(row) // 2
+    whole = dict(zip(row[:n], row[n:], strict=True))
+    if len(whole) < n:
+        twice = next(key for i, key in enumerate(row[:n]) if key in row[:i])
+        raise wrong(f"the key {shown(twice)} is given twice", *place)
+    return whole
 
 
 def _in_rows(parts: Sequence[object], make: Callable[[Any], object]) -> object:
