@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from weft.errors import InputError
@@ -15,7 +14,6 @@ from weft.formats.fields import (
     check_fields,
     mapping,
     named,
-    place_of,
     shown,
     string,
     unknown,
@@ -23,10 +21,17 @@ from weft.formats.fields import (
 )
 from weft.formats.loops import Cell, check_value
 from weft.formats.origins import Origin
-from weft.formats.templates import (
-    ALL,
+from weft.formats.parts import (
     FOREACH,
     IF,
+    INCLUDE,
+    PARAMS,
+    Expansion,
+    Fields,
+    Part,
+    gathers,
+)
+from weft.formats.templates import (
     Body,
     Makers,
     Scope,
@@ -38,86 +43,6 @@ from weft.formats.templates import (
     prepare,
 )
 from weft.formats.texts import parse_json, parse_yaml, plain_scalar
-
-PARAMS, INCLUDE = "params", "include"
-
-Fields = Mapping[object, object]
-
-
-@dataclass
-class Part:
-    """What one file says, expanded: its tasks, and all else in it."""
-
-    origin: Origin
-    content: Fields
-    included: list[Part] = field(default_factory=list)
-    tasks: dict[str, Body] = field(default_factory=dict)
-
-    def inherit(self) -> None:
-        """Take over shell and defaults of files without tasks, which are there for this one."""
-        for other in self.included:
-            if "tasks" not in other.content:
-                kept = ("shell", "defaults")
-                shared: Fields = {key: v for key, v in other.content.items() if key in kept}
-                self.content = _layered(shared, self.content, "defaults", "categories")
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Errors raised inside are of this file."""
-        try:
-            yield
-        except InputError as error:
-            raise self.origin.located(error) from None
-
-
-def _layered(below: Fields, above: Fields, *deep: str) -> Fields:
-    """Two mappings as one; what the upper has counts, but the deep ones within are layered, too."""
-    whole = {**below, **above}
-    for key in deep[:1]:
-        lower, upper = below.get(key), above.get(key)
-        if isinstance(lower, Mapping) and isinstance(upper, Mapping):
-            whole[key] = _layered(lower, upper, *deep[1:])
-    return whole
-
-
-@dataclass
-class Expansion:
-    """A workflow as plain documents, one per file; and which templates its tasks are from."""
-
-    parts: list[Part]
-    templates: list[tuple[Part, Template]]
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Errors about a task, raised inside, are at the template that it is from."""
-        try:
-            yield
-        except InputError as error:
-            raise self._at_template(error) from None
-
-    def _at_template(self, error: InputError) -> InputError:
-        best: tuple[int, Part, str, str] | None = None
-        for part, key, called in self._tasks():
-            there = place_of("tasks", called)
-            begins = error.place == there or error.place.startswith((there + ".", there + "["))
-            if begins and (best is None or len(there) > best[0]):
-                best = len(there), part, key, called
-        if best is None:
-            return self.parts[-1].origin.located(error)
-        length, part, key, called = best
-        place = place_of("tasks", key) + error.place[length:]
-        is_named = key == called or called in error.problem
-        problem = error.problem if is_named else f"{error.problem} (in {called})"
-        return part.origin.located(InputError(problem, place=place, key=error.key))
-
-    def _tasks(self) -> Iterator[tuple[Part, str, str]]:
-        """Every task: its file, the template's name, its own."""
-        for part, template in self.templates:
-            for called in template.names:
-                yield part, template.key, called
-        for part in self.parts:
-            for called in part.tasks:
-                yield part, called, called
 
 
 def expand(
@@ -186,18 +111,12 @@ def _entries(
             called, entry = deferred(key, body, document, params, patterns)
             entries[called] = entry
             continue
-        if not templated and IF not in body and not _gathers(body.get("inputs")):
+        if not templated and IF not in body and not gathers(body.get("inputs")):
             entries[key] = body
             continue
         template = entries[key] = prepare(key, body, params, directory, letters=not templated)
         makers.add(template)
     return entries
-
-
-def _gathers(inputs: object) -> bool:
-    """Whether inputs ask for all files of a loop."""
-    listed = inputs if isinstance(inputs, list | tuple) else [inputs]
-    return any(isinstance(entry, Mapping) and ALL in entry for entry in listed)
 
 
 def _check_names(waiting: Sequence[tuple[Part, dict[str, Body | Template], str | None]]) -> None:

@@ -38,10 +38,11 @@ from weft.formats.loops import (
     side_by_side,
     values_of,
 )
+from weft.formats.parts import ALL, FOREACH, IF
 from weft.formats.quoting import quoter, quotes_at
 from weft.formats.texts import plain_scalar
 
-FOREACH, IF, ALL, ONLY = "foreach", "if", "all", "only"
+ONLY = "only"
 FILES = ("input", "inputs", "output", "outputs")  # names that a command has beside all others
 _LETTERS = ("run", "env")  # what a command sees: a name that is not known there stays as it is
 

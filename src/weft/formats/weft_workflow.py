@@ -10,7 +10,6 @@ import numpy as np
 
 from weft.arrays import FloatArray
 from weft.errors import InputError
-from weft.formats.expansion import Expansion, expand
 from weft.formats.fields import (
     check_fields,
     listed,
@@ -31,6 +30,7 @@ from weft.formats.fields import (
 )
 from weft.formats.growing import Expansions, as_written
 from weft.formats.origins import NOWHERE, Origin
+from weft.formats.parts import Expansion, plain_workflow
 from weft.formats.resources import (
     REQUEST_FIELDS,
     amount_field,
@@ -108,7 +108,11 @@ def workflow_from_dict(
     if ("processors" in document or "hosts" in document) and "tasks" not in document:
         raise InputError("this is a platform, not a workflow")
     known = (FIELDS, TASK_FIELDS)
-    expansion = expand(document, origin, params or {}, directory, known)
+    expansion = None if params else plain_workflow(document, origin, known)
+    if expansion is None:
+        from weft.formats.expansion import expand
+
+        expansion = expand(document, origin, params or {}, directory, known)
     with expansion.reading():
         return _read(expansion)
 
