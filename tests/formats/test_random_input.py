@@ -26,7 +26,10 @@ SOME = settings(
 
 SAMPLES = {
     "yaml": "name: x\ntasks:\n  a: {cost: {r1: 14}, outputs: [f]}\n  b: {cost: 20, inputs: [f]}\n"
-    "  c: {run: 'ls x', category: k}\nedges:\n  - [a, c, 18]\nfiles: {f: 10}\n",
+    "  c: {run: 'ls x', category: k}\n"
+    "  d-{i}: {foreach: {i: 1..2}, if: $n > 1, run: 'cat {n} \"{output}\"', outputs: ['g{i}']}\n"
+    "  e: {inputs: [{all: 'g{i}', only: $i != 3}]}\n"
+    "params: {n: 2}\nedges:\n  - [a, c, 18]\nfiles: {f: 10}\n",
     "json": '{"tasks": {"a": {"cost": 1, "outputs": ["f"]}, "b": {"inputs": ["f"]}},\n'
     ' "edges": [["a", "b", 1.5e3]], "files": {"f": 3}}',
     "wfformat": json.dumps(

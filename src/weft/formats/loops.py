@@ -15,7 +15,7 @@ from weft.errors import InputError
 from weft.files import in_file, read_text
 from weft.formats.fields import mapping, named, shown, string, wrong
 
-MOST = 10_000_000  # rows of a loop
+MOST = 1_000_000  # rows of a loop
 ZIP = "zip"  # among the variables: those that go side by side
 
 _CALL = re.compile(r"(glob|csv)\((.*)\)", re.DOTALL)
