@@ -45,7 +45,7 @@ def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def no_progress() -> Iterator[None]:
     """Runs that Python drives show nothing, however slow the machine is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_PROGRESS", "no")
+        patch.setenv("WEFT_DISPLAY", "no")
         yield
 
 

@@ -22,6 +22,7 @@ from weft.display.notebook import NotebookScreen, html_of, in_notebook
 from weft.display.screens import LateScreen, Screen
 from weft.display.view import View, Work
 from weft.errors import InputError
+from weft.executors.progress import VARIABLE as PROGRESS_FILE
 from weft.model import Money
 from weft.runs import RunHome, Session
 from weft.runs.session import Silent
@@ -104,7 +105,7 @@ def test_no_progress(
 def test_what_is_soon_over_is_shown_nowhere(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_PROGRESS", "yes")
+    monkeypatch.setenv("WEFT_DISPLAY", "yes")
     monkeypatch.setattr("weft.display.display.SOON", math.inf)
     assert weft.run(flow(), "local:1", dir=tmp_path).ok
     assert capfd.readouterr() == ("", "")
@@ -124,12 +125,22 @@ def test_who_shows_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         assert nobody is None
     with pytest.raises(InputError, match="a listener or progress=True"), showing(True, own):
         pass
-    monkeypatch.setenv("WEFT_PROGRESS", "yes")
+    monkeypatch.setenv("WEFT_DISPLAY", "yes")
     with showing(None, None) as display:
         assert isinstance(display, PythonDisplay)
-    monkeypatch.setenv("WEFT_PROGRESS", "perhaps")
-    with pytest.raises(InputError, match="WEFT_PROGRESS: it is yes or no, not 'perhaps'"):
+    monkeypatch.setenv("WEFT_DISPLAY", "perhaps")
+    with pytest.raises(InputError, match="WEFT_DISPLAY: it is yes or no, not 'perhaps'"):
         weft.run({"tasks": {"a": {"run": "true"}}})
+
+
+def test_what_tells_a_task_where_its_progress_goes_is_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A task may run a flow of its own."""
+    monkeypatch.setenv("WEFT_DISPLAY", "yes")
+    monkeypatch.setenv(PROGRESS_FILE, "/somewhere")
+    with showing(None, None) as display:
+        assert isinstance(display, PythonDisplay)
 
 
 def test_without_standard_error_nothing_is_shown(

@@ -323,7 +323,7 @@ def showing(progress: bool | None, listener: Listener | None) -> Iterator[Listen
 
 def _wanted() -> bool:
     """Whether whoever runs the program wants to see what takes long."""
-    said = os.environ.get("WEFT_PROGRESS", "yes")
+    said = os.environ.get("WEFT_DISPLAY", "yes")
     if said not in ("yes", "no"):
-        raise InputError(f"it is yes or no, not {said!r}", place="WEFT_PROGRESS")
+        raise InputError(f"it is yes or no, not {said!r}", place="WEFT_DISPLAY")
     return said == "yes"
