@@ -74,6 +74,19 @@ def test_through_snakemake(home: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @needs_snakemake
+def test_the_directory_that_the_snakefile_says(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert PROGRAM is not None
+    text = 'workdir: "work"\nrule a:\n    output: "a"\n    shell: "echo > {output}"\n'
+    Path("Snakefile").write_text(text)
+    assert "its directory is work" in bring("--snakemake", PROGRAM).output
+    assert "name: work" in Path("workflow.yaml").read_text()
+    assert "its directory" not in bring("--snakemake", PROGRAM, "--dir", ".").output
+
+
+@needs_snakemake
 def test_what_snakemake_refuses_is_told(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +111,8 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
         bring("-o", tmp_path / "x.txt")
     with pytest.raises(InputError, match="there is no such file"):
         bring(tmp_path / "Snakefile", "-o", tmp_path / "new.yaml")
+    with pytest.raises(InputError, match="there is no such directory"):
+        bring("--dir", tmp_path / "nowhere", "-o", tmp_path / "new.yaml")
 
 
 def test_without_snakemake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,13 @@ def snakemake(
         Path, typer.Option("--output", "-o", help="The weft file to write; - is standard output.")
     ] = Path("workflow.yaml"),
     directory: Annotated[
-        Path, typer.Option("--dir", help="The working directory, Snakemake's `--directory`.")
-    ] = Path(),
+        Path | None,
+        typer.Option(
+            "--dir",
+            help="The working directory, Snakemake's `--directory`.",
+            show_default="the current one, or the Snakefile's workdir",
+        ),
+    ] = None,
     target: Annotated[
         list[str] | None, typer.Option(help="A rule or a file to make; repeatable.")
     ] = None,
@@ -77,7 +82,7 @@ def snakemake(
             "--snakemake", metavar="PROGRAM", help="Snakemake's program, if it is elsewhere."
         ),
     ] = None,
-    use_history: Annotated[
+    no_history: Annotated[
         bool,
         typer.Option("--no-history", help="Leave the times that Snakemake has measured alone."),
     ] = False,
@@ -91,7 +96,7 @@ def snakemake(
 
     Example: `weft import snakemake Snakefile -o mapping.yaml && weft run mapping.yaml`
     """
-    from weft.files import in_file, is_stdout, printable, write_text
+    from weft.files import in_file, is_stdout, near, printable, write_text
     from weft.formats.texts import dump_yaml
     from weft.imports.snakefile import SOFTWARE, SnakefileQuery, import_snakefile, snakemake_python
     from weft.workers import cores as usable_cores
@@ -102,6 +107,8 @@ def snakemake(
             raise InputError(unknown_name("way", way, SOFTWARE), place="--sdm")
     if snakefile is not None and not snakefile.is_file():
         raise InputError("there is no such file", source=printable(snakefile))
+    if directory is not None and not directory.is_dir():
+        raise InputError("there is no such directory", source=printable(directory), place="--dir")
     asked = SnakefileQuery(
         snakefile,
         directory,
@@ -124,7 +131,9 @@ def snakemake(
     said = f"{many(len(tasks), 'task')} of {many(len(rules), 'rule')}"
     text = f"wrote {printable(output)}: {said}, {many(found.n_edges, 'dependency', 'dependencies')}"
     typer.echo(f"{text} (Snakemake {found.version})", err=is_stdout(output))
-    if not use_history:
+    if found.directory != Path.cwd():
+        typer.echo(f"its directory is {near(found.directory)}: say --dir to `weft run`", err=True)
+    if not no_history:
         _learn(found, is_stdout(output))
 
 

@@ -52,7 +52,7 @@ class SnakefileQuery:
     """Which jobs, as one would ask Snakemake for them."""
 
     snakefile: Path | None
-    directory: Path
+    directory: Path | None  # None: the current one, or what the Snakefile says
     cores: int
     targets: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def _read_jobs(asked: SnakefileQuery, python: str) -> dict[str, Any]:
     """What Snakemake, in a process of its own, says of the jobs."""
     words = {
         "snakefile": None if asked.snakefile is None else str(asked.snakefile.absolute()),
-        "directory": str(asked.directory.absolute()),
+        "directory": None if asked.directory is None else str(asked.directory.absolute()),
         "cores": asked.cores,
         "targets": asked.targets,
         "config": asked.config,
@@ -111,7 +111,7 @@ def _read_jobs(asked: SnakefileQuery, python: str) -> dict[str, Any]:
         question, answer = Path(folder, "asked.json"), Path(folder, "jobs.json")
         question.write_text(json.dumps(words), encoding="utf-8")
         done = subprocess.run(
-            [python, "-P", str(script), str(question), str(answer)], cwd=asked.directory,
+            [python, "-P", str(script), str(question), str(answer)],
             capture_output=True, text=True, errors="replace", check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip

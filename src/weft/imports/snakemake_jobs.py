@@ -31,6 +31,8 @@ def main() -> int:
 
     # of ALL, errors would be part, too
     quiet = OutputSettings(quiet=set(Quietness.all()) - {Quietness.ALL}, nocolor=True)
+    if hasattr(quiet, "enable_file_logging"):  # of later versions
+        quiet.enable_file_logging = False
     with SnakemakeApi(quiet) as api, contextlib.redirect_stdout(sys.stderr):
         try:
             workflow_api = api.workflow(
@@ -40,7 +42,7 @@ def main() -> int:
                     configfiles=[Path(file) for file in asked["configfiles"]],
                 ),
                 snakefile=Path(asked["snakefile"]) if asked["snakefile"] else None,
-                workdir=Path(asked["directory"]),
+                workdir=Path(asked["directory"]) if asked["directory"] else None,
             )
             # in a dry run, all that is decided before a job is begun has been decided
             dag_api = workflow_api.dag(
