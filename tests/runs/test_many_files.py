@@ -226,6 +226,36 @@ def test_temporary_and_protected_ones(data: Path) -> None:
     assert (data / "all").read_text() == "1\n1\n"
 
 
+def test_a_loop_over_temporary_files(data: Path) -> None:
+    """They stay until the tasks that it adds have read them."""
+    tasks: Tasks = {
+        "split": {"run": SPLIT, "inputs": ["in"], "outputs": ["parts/*.txt"], "temp": True},
+        "up-{f.name}": {"foreach": {"f": "glob(parts/*.txt)"}, "run": "cp {input} {output}",
+                        "inputs": ["{f}"], "outputs": ["up/{f.name}"]},
+    }  # fmt: skip
+    assert run(tasks, data).ok
+    assert listing(data / "up") == ["p-aa.txt", "p-ab.txt"]
+    assert listing(data / "parts") == []
+    (data / "in").write_text("x\nz\n")
+    assert run(tasks, data).ok
+    assert (data / "up" / "p-ab.txt").read_text() == "z\n"
+
+
+def test_who_prints_tasks_may_make_what_they_read(data: Path) -> None:
+    command = (
+        SPLIT
+        + """
+    for f in parts/*.txt; do echo "up-$f: {run: cp $f up-$f, inputs: [$f], outputs: [up-$f]}"; done
+    """.replace("echo", "printf 'tasks: {%s}' ", 0)
+    )
+    lines = command.replace("for f in", "echo tasks:; for f in").replace('echo "up', 'echo "  up')
+    tasks: Tasks = {
+        "split": {"run": lines, "inputs": ["in"], "outputs": ["parts/*.txt"], "expand": True}
+    }
+    assert run(tasks, data).ok
+    assert listing(data / "up-parts") == ["p-aa.txt", "p-ab.txt"]
+
+
 def test_a_shell_has_them(data: Path) -> None:
     tasks = pipeline()
     run(tasks, data, targets=["index", "split"])

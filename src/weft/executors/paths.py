@@ -43,11 +43,11 @@ def check_paths(
         problem = _problem(name, absolute_ok)
         if problem is not None:
             raise InputError(problem, place=f"file {name!r}")
-    for item, name in enumerate(workflow.item_names or ()):
-        outside = name is not None and is_tree(name) and os.path.isabs(name)
+    for item, file in enumerate(workflow.item_names or ()):
+        outside = file is not None and is_tree(file) and os.path.isabs(file)
         if outside and workflow.item_producer[item] >= 0:
             problem = "a directory that a task makes is published in the run's directory"
-            raise InputError(problem, place=f"file {name!r}")
+            raise InputError(problem, place=f"file {file!r}")
     _check_clashes(names)
 
 

@@ -128,11 +128,11 @@ def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int)
 
 
 def _is_added_after(workflow: Workflow, task: int, maker: int) -> bool:
-    """Whether a task was added by one that comes right after the maker: then all of it is there."""
+    """Whether a task was added by the maker, or by one right after it: then all of it is there."""
     by = workflow.spec(task).added_by
     while by is not None and by in workflow.task_names:
         task = workflow.task_names.index(by)
-        if maker in _right_before(workflow, task):
+        if task == maker or maker in _right_before(workflow, task):
             return True
         by = workflow.spec(task).added_by
     return by is not None  # it is up to date, and no part of this

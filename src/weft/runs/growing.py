@@ -27,6 +27,7 @@ from weft.model.events import (
     TaskFinished,
     TasksAdded,
 )
+from weft.model.filenames import is_there
 from weft.model.growth import check_apart, expansion_file, grow
 from weft.model.resources import check_fits, declared_needs
 from weft.quantities import first_few, many
@@ -137,7 +138,7 @@ def check_added(workflow: Workflow, first: int, directory: Path, absolute: bool)
     names = workflow.item_names or ()
     for item in np.flatnonzero(workflow.item_producer[first:] < 0).tolist():
         name = names[first + item]
-        if name is not None and not (directory / name).exists():
+        if name is not None and not is_there(str(directory), name):
             task = workflow.task_names[int(workflow.use_task[workflow.use_ptr[first + item]])]
             raise InputError(
                 f"{name!r} is not there, and no task makes it", place=f"tasks.{task}.inputs"

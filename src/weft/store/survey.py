@@ -19,7 +19,7 @@ from typing import NamedTuple
 from weft.errors import InputError, unknown_name
 from weft.garbage import no_collection
 from weft.model.call import Call, Calls, refs
-from weft.model.filenames import is_many, is_pattern
+from weft.model.filenames import Holders, is_many, is_pattern
 from weft.model.workflow import Workflow
 from weft.store.content import CONTENT, Entry, Status
 from weft.store.graph import WorkflowGraph
@@ -317,7 +317,9 @@ class Survey:
         found = list[str]()
         for name in self._temporary if task is None else graph.read[task]:
             readers = self._temporary.get(name, ())
-            if readers and name not in graph.asked_for and all(map(is_over, readers)):
+            if not readers or name in graph.asked_for or self._may_be_added(name, readers):
+                continue
+            if all(map(is_over, readers)):
                 content = self.memory.content(name)
                 if content is not None and content == self._known.get(name):
                     found.append(name)
@@ -325,13 +327,25 @@ class Survey:
 
     @cached_property
     def _temporary(self) -> dict[str, list[int]]:
-        """Outputs that go when they are read, each with its readers."""
+        """Outputs that go when they are read, each with its readers, also of single files of it."""
         graph = self._graph
-        return {
+        found: dict[str, list[int]] = {
             name: [reader for reader in graph.behind[task] if name in graph.read[reader]]
             for task, spec in self.workflow.specs.items()
             for name in spec.temp
         }
+        holders = Holders(found)
+        for task, files in enumerate(graph.read) if holders else ():
+            for name in {many for file in files for many in holders.of(file.rstrip("/"))}:
+                found[name] += [task] if task not in found[name] else []
+        return found
+
+    def _may_be_added(self, name: str, readers: Collection[int]) -> bool:
+        """Whether tasks that read an output may have yet to be added, by who makes or reads it."""
+        specs, names = self.workflow.specs, self.workflow.task_names
+        around = {*readers, self._graph.maker[name]}
+        adders = {names[task] for task in around if self.workflow.spec(task).expand}
+        return bool(adders) and adders.isdisjoint({spec.added_by for spec in specs.values()})
 
     def shielded(self, task: int, run: str = "") -> str:
         """A protected output that a task may not replace; nothing if there is none.
