@@ -242,13 +242,8 @@ def test_a_loop_over_temporary_files(data: Path) -> None:
 
 
 def test_who_prints_tasks_may_make_what_they_read(data: Path) -> None:
-    command = (
-        SPLIT
-        + """
-    for f in parts/*.txt; do echo "up-$f: {run: cp $f up-$f, inputs: [$f], outputs: [up-$f]}"; done
-    """.replace("echo", "printf 'tasks: {%s}' ", 0)
-    )
-    lines = command.replace("for f in", "echo tasks:; for f in").replace('echo "up', 'echo "  up')
+    added = '"  up-$f: {run: cp $f up-$f, inputs: [$f], outputs: [up-$f]}"'
+    lines = f"{SPLIT}; echo tasks:; for f in parts/*.txt; do echo {added}; done"
     tasks: Tasks = {
         "split": {"run": lines, "inputs": ["in"], "outputs": ["parts/*.txt"], "expand": True}
     }
@@ -291,6 +286,11 @@ def test_inputs_that_nobody_makes(data: Path) -> None:
         ({"b": {"run": "true", "inputs": ["d/x"]}}, "b reads 'd/x', which is among 'd/', and that"),
         ({"b": {"run": "true", "outputs": ["p/x.txt"]}}, r"b makes 'p/x.txt', which is among"),
         ({"b": {"run": "true", "outputs": ["d/e/"]}}, r"b makes 'd/e/', which is among 'd/'"),
+        (
+            {"b": {"run": "true", "outputs": ["p/a*"]}},
+            r"a makes 'p/\*.txt', which may have files of 'p/a\*', which b",
+        ),
+        ({"b": {"run": "true", "inputs": ["p/[ab]?t*"]}}, r"b reads 'p/\[ab\]\?t\*'"),
         ({"b": {"run": "true", "inputs": ["*"]}}, r"a makes 'd/', which is among '\*'"),
     ],
 )
@@ -316,6 +316,12 @@ def test_their_places_are_checked_before_anything_begins(
 ) -> None:
     with pytest.raises(InputError, match=problem):
         run({"t": {"run": "true", "outputs": [name]}}, data, absolute=True)
+
+
+def test_patterns_that_share_no_file_stand_side_by_side() -> None:
+    outputs = ["p/*.txt", "p/*.csv", "p/*/a", "q/a?", "q/b*", "q/a"]
+    tasks = {f"t{k}": {"run": "true", "outputs": [name]} for k, name in enumerate(outputs)}
+    assert weft.load({"tasks": tasks}).n_items == len(outputs)
 
 
 def test_who_comes_right_after_may_read_one_of_them(data: Path) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from weft.errors import InputError
 from weft.model.workflow import Workflow
+
+_CLASS = re.compile(r"\[[^]]+\]")
 
 
 def is_tree(name: str) -> bool:
@@ -45,6 +49,25 @@ def is_match(wanted: list[str], parts: list[str]) -> bool:
         return True
     hidden = parts[0].startswith(".") and not first.startswith((".", "[.]"))
     return fnmatchcase(parts[0], first) and not hidden and is_match(rest, parts[1:])
+
+
+def may_share(one: str, other: str) -> bool:
+    """Whether there may be a file that matches both patterns."""
+    parts, others = (_CLASS.sub("?", pattern).split("/") for pattern in (one, other))
+    if "**" in parts or "**" in others:
+        return True
+    return len(parts) == len(others) and all(map(_may_match, parts, others))
+
+
+@lru_cache(maxsize=1 << 12)
+def _may_match(one: str, other: str) -> bool:
+    if other.startswith("*") and not one.startswith("*"):
+        one, other = other, one
+    if one.startswith("*"):
+        return _may_match(one[1:], other) or (bool(other) and _may_match(one, other[1:]))
+    if not one or not other:
+        return not one and not other
+    return (one[0] == other[0] or "?" in (one[0], other[0])) and _may_match(one[1:], other[1:])
 
 
 def matching_files(folder: str, pattern: str) -> list[str]:
@@ -90,6 +113,15 @@ class Holders:
                 return
             folder = folder.rpartition("/")[0]
 
+    def near(self, pattern: str) -> Iterator[str]:
+        """Other patterns whose files may be where those of a pattern are."""
+        folder = fixed_folder(pattern)
+        while True:
+            yield from filter(is_pattern, self._by.get(folder, ()))
+            if not folder:
+                return
+            folder = folder.rpartition("/")[0]
+
 
 def check_overlaps(workflow: Workflow) -> None:
     """An InputError where a directory or pattern and another name stand for the same file.
@@ -103,16 +135,22 @@ def check_overlaps(workflow: Workflow) -> None:
         for many in holders.of(name.rstrip("/")):
             if many != name:
                 _check_pair(workflow, many, makers[index[many]], name, item)
+    for name in filter(is_pattern, index) if holders else ():
+        for other in holders.near(name):
+            if name != other and may_share(name, other) and makers[index[other]] >= 0:
+                _check_pair(workflow, other, makers[index[other]], name, index[name])
 
 
 def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int) -> None:
     tasks, other = workflow.task_names, int(workflow.item_producer[item])
     if maker < 0 and other < 0:
         return
+    both = is_pattern(many) and is_pattern(name)
+    among = "which may have files of" if both else "which is among"
     if other >= 0:
         whose = f"which {tasks[maker]} makes" if maker >= 0 else "which is read as it is"
         raise InputError(
-            f"{tasks[other]} makes {name!r}, which is among {many!r}, {whose}: one of them must "
+            f"{tasks[other]} makes {name!r}, {among} {many!r}, {whose}: one of them must "
             "have another place",
             key=tasks[other],
         )
@@ -121,7 +159,7 @@ def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int)
             workflow, reader, maker
         ):
             raise InputError(
-                f"{tasks[reader]} reads {name!r}, which is among {many!r}, and that "
+                f"{tasks[reader]} reads {name!r}, {among} {many!r}, and that "
                 f"{tasks[maker]} makes: list {many!r} under its inputs",
                 key=tasks[reader],
             )
