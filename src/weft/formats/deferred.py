@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 TEMPLATE = "TEMPLATE"
@@ -29,12 +29,13 @@ def made_patterns(document: Fields) -> frozenset[str]:
     return frozenset(found)
 
 
-def loops_over(loop: object, made: Collection[str]) -> list[str]:
-    """The patterns among what tasks make that a loop goes over."""
-    if not made or not isinstance(loop, Mapping):
+def loops_over(loop: object, document: Fields) -> list[str]:
+    """The patterns among what the tasks of a file make that a loop goes over."""
+    if not isinstance(loop, Mapping):
         return []
     texts = [value.strip() for value in loop.values() if isinstance(value, str)]
     calls = [call[1].strip().strip("'\"") for text in texts if (call := _GLOB.fullmatch(text))]
+    made = made_patterns(document) if calls else ()
     return [pattern for pattern in calls if pattern in made]
 
 

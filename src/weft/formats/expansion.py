@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.errors import InputError
 from weft.files import printable, read_text
-from weft.formats.deferred import deferred, loops_over, made_patterns
+from weft.formats.deferred import deferred, loops_over
 from weft.formats.fields import (
     check_fields,
     mapping,
@@ -103,11 +103,11 @@ def _entries(
 ) -> dict[str, Body | Template]:
     """The tasks of a file: as they are, or as templates, whose loops are known to makers then."""
     entries: dict[str, Body | Template] = {}
-    templated, made = is_template(document), made_patterns(document)
+    templated = is_template(document)
     for key, value in named(document.get("tasks"), "the task", "tasks").items():
         body = mapping({} if value is None else value, "tasks", key)
         check_fields(body, known, "tasks", key)
-        if FOREACH in body and (patterns := loops_over(body[FOREACH], made)):
+        if FOREACH in body and (patterns := loops_over(body[FOREACH], document)):
             called, entry = deferred(key, body, document, params, patterns)
             entries[called] = entry
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from weft.errors import InputError
 from weft.formats.deferred import made_patterns
@@ -22,13 +23,16 @@ class Expansions:
 
     def __init__(self, bodies: Mapping[str, Fields]) -> None:
         self._bodies = bodies
-        self._expands = {task for task, fields in bodies.items() if _is_true(fields, task)}
+        says = (task for task, fields in bodies.items() if "expand" in fields)
+        self._expands = {task for task in says if _is_true(bodies[task], task)}
         self._made = made_patterns({"tasks": bodies}) if self._expands else frozenset()
-        self._after = {task: self._waits(task) for task in bodies if "after" in bodies[task]}
+        waits = (task for task, fields in bodies.items() if "after" in fields)
+        self._after = {task: self._waits(task) for task in waits}
+        self.any = bool(self._expands or self._after)  # of many tasks, none is asked one by one
 
-    def expands(self, task: str) -> bool:
-        """Whether it adds tasks when it is done."""
-        return task in self._expands
+    def said(self, task: str, inputs: Callable[[], Iterable[str]]) -> dict[str, Any]:
+        """What of it the task's own spec tells."""
+        return {"expand": task in self._expands, "gathers": self._gathers(task, inputs)}
 
     def files(self, task: str, key: str, listed: Sequence[str]) -> Sequence[str]:
         """The files that a task lists, with what is printed by itself or by whom it waits for."""
@@ -36,11 +40,11 @@ class Expansions:
             return [*listed, expansion_file(task)]
         if key == "inputs" and task in self._after:
             awaited = [expansion_file(t) for t in self._after[task] if t in self._expands]
-            gathered = self.gathers(task, lambda: listed)
+            gathered = self._gathers(task, lambda: listed)
             return [file for file in listed if file not in gathered] + awaited
         return listed
 
-    def gathers(self, task: str, listed: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    def _gathers(self, task: str, listed: Callable[[], Iterable[str]]) -> tuple[str, ...]:
         """The patterns of what it reads of the expansions that it waits for."""
         if self._expands.isdisjoint(self._after.get(task, ())):
             return ()

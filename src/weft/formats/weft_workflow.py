@@ -145,14 +145,13 @@ def _read(expansion: Expansion) -> Workflow:
             called = part.content.get("name", "")
             title = "" if called == "" else name(called, "name")
     expansions = Expansions(bodies)
-    items += expansions.edges(index, items)
-    items += file_items(
-        sizes,
-        names,
-        ("outputs", "inputs"),
-        lambda i, key: expansions.files(names[i], key, _file_list(bodies[names[i]], names[i], key)),
-        lambda i: ("tasks", names[i]),
-    )
+    items += expansions.edges(index, items) if expansions.any else []
+
+    def files(i: int, key: str) -> Sequence[str]:
+        listed = _file_list(bodies[names[i]], names[i], key)
+        return expansions.files(names[i], key, listed) if expansions.any else listed
+
+    items += file_items(sizes, names, ("outputs", "inputs"), files, lambda i: ("tasks", names[i]))
     base_cost, processor_cost = _costs(bodies)
     specs = _specs(bodies, around, expansions)
     for i, spec in specs.items():  # seconds by width are a cost
@@ -285,8 +284,11 @@ def _specs(
                 around=surroundings_from_fields(fields, "tasks", task),
                 temp=marks.get("temp", ()),
                 protected=marks.get("protected", ()),
-                expand=expansions.expands(task),
-                gathers=expansions.gathers(task, partial(_file_list, fields, task, "inputs")),
+                **(
+                    expansions.said(task, partial(_file_list, fields, task, "inputs"))
+                    if expansions.any
+                    else {}
+                ),
             )
     return specs
 

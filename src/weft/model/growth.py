@@ -6,11 +6,10 @@ that file waits for the expansion: for all that is added, and it reads what its 
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 
@@ -21,13 +20,16 @@ from weft.model.resources import kinds_and_pools
 from weft.model.workflow import TaskSpec, Workflow
 
 FOLDER = ".weft/added"
+_ODD = re.compile(r"[^A-Za-z0-9_.~ +,=@-]")
 _LONGEST = 200  # characters of a name of a file
 
 
 def expansion_file(task: str) -> str:
     """The file with the tasks that a task has printed."""
-    name = quote(task, safe=" +,=@")
+    name = _ODD.sub(lambda odd: "".join(f"%{byte:02X}" for byte in odd[0].encode()), task)
     if len(name) > _LONGEST:
+        import hashlib  # which loads OpenSSL: only if it must
+
         name = hashlib.sha256(task.encode()).hexdigest()
     return f"{FOLDER}/{name}.yaml"
 
