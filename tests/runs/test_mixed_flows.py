@@ -199,6 +199,21 @@ def test_temporary_outputs_go_when_functions_have_read_them(ran: Path) -> None:
     assert run(flow, "local:1").id == ""
 
 
+def names_in(*given: Any) -> list[Any]:
+    return [p.name if isinstance(p, Path) else [q.name for q in p] for p in given]
+
+
+def test_directories_and_patterns_are_arguments_too(ran: Path) -> None:
+    flow = weft.Flow("many")
+    made = flow.command("mkdir -p d p; touch d/x p/1.txt p/2.txt", outputs=["d/", "p/*.txt"])
+    names = flow.task(names_in, made[0], made[1])
+    first = run(flow, "local:1")
+    assert first.result(names) == ["d", ["1.txt", "2.txt"]]
+    here = Path.cwd()
+    assert first.result(made) == (here / "d", [here / "p" / "1.txt", here / "p" / "2.txt"])
+    assert run(flow, "local:1").id == ""
+
+
 def test_files_that_are_not_there_are_named_before_anything_runs(ran: Path) -> None:
     flow = weft.Flow("missing")
     flow.task(load, flow.file("gone.txt"))

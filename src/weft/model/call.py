@@ -131,12 +131,23 @@ def filled(
 
     `names` are those of the tasks, for whoever asks for a part that is not there.
     """
-    paths = replaced(value, FileRef, lambda ref: Path(folder, ref.name))
+    paths = replaced(value, FileRef, lambda ref: path_of(folder, ref.name))
     return replaced(
         paths,
         Ref,
         lambda ref: part_of(results[ref.task], ref.path, (names or {}).get(ref.task, "")),
     )
+
+
+def path_of(folder: str, name: str) -> Path | list[Path]:
+    """The path of a file of the data directory; of a pattern, those of all that match it."""
+    if {*name}.isdisjoint("*?["):  # no need to import more
+        return Path(folder, name)
+    from weft.model.filenames import is_pattern, matching_files
+
+    if is_pattern(name):
+        return [Path(folder, file) for file in matching_files(folder, name)]
+    return Path(folder, name)
 
 
 class NoPartError(LookupError):

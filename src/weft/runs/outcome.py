@@ -14,7 +14,7 @@ from weft.executors.results import NoResultError, load_error
 from weft.files import clean
 from weft.lazy import drawn_by
 from weft.model import Money, Platform, Processor, Run
-from weft.model.call import part_of
+from weft.model.call import part_of, path_of
 from weft.model.record import AttemptLog, TransferLog
 from weft.quantities import duration, many
 from weft.runs.rest import Rest
@@ -94,14 +94,14 @@ class Outcome:
         if self.rest is None or not hasattr(task, "flow"):
             raise LookupError(f"results are of the tasks of a flow, not of {task!r}")
         if not hasattr(task, "index"):  # a file
-            return self._paths(task.name, [task.name])[0]
+            return self._path(task.name, task.name)
         index, name = task.flow.index(task), task.name
         for failure in self.failures:
             if failure.task == name:
                 number = self.run.workflow.task_names.index(name)
                 raise _error_of(self.home, number, failure)
         if hasattr(task, "outputs"):
-            return self._paths(name, [file.name for file in task.outputs])
+            return tuple(self._path(name, file.name) for file in task.outputs)
         try:
             return self.rest.load(self.home, index, name)
         except NoResultError:
@@ -112,19 +112,17 @@ class Outcome:
             "weft.run(..., keep_results=True) keeps it"
         )
 
-    def _paths(self, name: str, files: list[str]) -> tuple[Path, ...]:
-        """The outputs of a command, which must be there."""
+    def _path(self, name: str, file: str) -> Path | list[Path]:
+        """An output of a command, which must be there; of a pattern, all that match it."""
         if name in self.not_done:
             raise NoResultError(f"task {name!r} has no outputs: it has not finished")
-        assert self.rest is not None
-        paths = tuple(self.data / file for file in files)
-        for path in paths:
-            if not path.exists():
-                raise NoResultError(
-                    f"{path} is not there any more, and nothing that was asked for needs it: "
-                    f"weft.run(..., targets=[{name!r}]) makes it again"
-                )
-        return paths
+        path = path_of(str(self.data), file)
+        if path == [] or (isinstance(path, Path) and not path.exists()):
+            raise NoResultError(
+                f"{self.data / file} is not there any more, and nothing that was asked for needs "
+                f"it: weft.run(..., targets=[{name!r}]) makes it again"
+            )
+        return path
 
     def to_dict(self) -> dict[str, Any]:
         """What `weft run --json` prints."""

@@ -81,9 +81,9 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, place: tuple[int, tuple[Any, ...]] | str) -> Any:
         """The result of a task, or a part of it; or the path of a file."""
         if isinstance(place, str):
-            from pathlib import Path
+            from weft.model.call import path_of
 
-            return Path(self._folder, place)
+            return path_of(self._folder, place)
         task, path = place
         if task not in self._loaded:
             self._loaded[task] = packing.unpack(packing.read(self._paths[task], mapped=True))
