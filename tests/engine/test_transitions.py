@@ -27,8 +27,8 @@ TABLES = {
 }
 # what may happen and is so rare that none of these worlds shows it
 RARE = {
-    # a task that is made again, where a copy of its result is on its way
-    ("ItemState", "MOVING", "HERE"): {"task_finished"},
+    # a plan that uses no copies leaves some behind
+    ("ItemState", "HERE", "ABSENT"): {"new_plan"},
     # a host is lost with the result of a task whose producer rests
     ("TaskState", "WAITING", "RESTING"): {"gone", "tasks_added"},
     # tasks are added only where a task says that it adds some: see test_growing
