@@ -36,6 +36,7 @@ from weft.model.events import (
     TasksAdded,
 )
 from weft.model.resources import one_each
+from weft.scheduling.projection import second_opinion
 from weft.scheduling.slack import staying
 
 UNDONE = (CancelTask, DropTransfer)
@@ -265,7 +266,10 @@ def answered(
     assert coordinator.policy is not None
     situation = coordinator.situation() if situation is None else situation
     try:
-        return _with_cores(planner.plan(situation, coordinator.freedom), situation)
+        plan = planner.plan(situation, coordinator.freedom)
+        if getattr(coordinator.policy, "second", False) and not coordinator.tracker.kept:
+            plan = second_opinion(planner, situation, plan)
+        return _with_cores(plan, situation)
     except UnaffordableError as error:
         budget, cheapest = coordinator.tracker.budget, cast(Schedule, error.cheapest)
         if coordinator.plan is None and not affordable(error.cost, budget):

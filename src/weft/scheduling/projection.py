@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from weft.contracts import Planner
 from weft.errors import PlanningError
 from weft.model import Schedule, Situation
+from weft.model.situation import Copies, Transfers
 from weft.scheduling.planning import planning_of
 
 ROUNDING = 1e-9  # of the makespan: what differs by less is the same
@@ -35,6 +39,25 @@ def project(plan: Schedule, situation: Situation) -> Schedule | None:
     if bool((placement[0][movable] != pins[movable]).any()):
         return None
     return planning.schedule(plan.planner, placement)
+
+
+def second_opinion(planner: Planner, situation: Situation, first: Schedule) -> Schedule:
+    """The better of a plan and a second one, which forgets what was sent before (Yu, Shi, (1)).
+
+    To the letter of case 2, outputs of finished jobs leave for other machines now: clock + c. The
+    plan that follows is another try; what it gives is told by its projection, where all that was
+    sent arrives when it does.
+    """
+    if situation.astray is not None and bool(situation.astray.any()):
+        return first  # a copy elsewhere may be all that is left
+    if not len(situation.copies.item) and not len(situation.transfers.item):
+        return first  # nothing to forget
+    try:
+        forgetful = replace(situation, copies=Copies(), transfers=Transfers())
+        other = project(planner.plan(forgetful), situation)
+    except PlanningError:
+        return first
+    return first if other is None or not ends_earlier(other.makespan, first.makespan) else other
 
 
 def projected_makespan(plan: Schedule, situation: Situation) -> float:

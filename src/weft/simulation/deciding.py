@@ -40,6 +40,8 @@ class Deciding:
         policy = coordinator.policy
         if policy is None or planner is None or policy.learn or coordinator.rest:
             return None
+        if getattr(policy, "second", False):  # two plans are weighed in Python
+            return None
         if coordinator.tracker.kept or coordinator.deadline.kept or coordinator.delays.usual:
             return None
         if coordinator.estimates.needs is not None:  # cores and amounts are planned in Python

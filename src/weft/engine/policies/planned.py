@@ -162,6 +162,7 @@ class Aheft:
     AHEFT (Yu, Shi, Figure 2).
     `threshold` is the relative deviation of a task's duration, or of a processor's speed, that is
     looked at. `learn`: in a simulation, finished tasks change the estimates of their category.
+    `second`: a second plan, made as if nothing had been sent yet, is taken if it ends earlier.
     """
 
     name: ClassVar[str] = "aheft"
@@ -171,6 +172,7 @@ class Aheft:
     planner: str = "heft"
     threshold: float = 0.2
     learn: bool = True
+    second: bool = True
 
     def __post_init__(self) -> None:
         if not self.threshold >= 0:
