@@ -211,7 +211,7 @@ def test_loop_agrees_with_the_runs(number: int, shape: str) -> None:
     kind = (BLAST if number % 2 else WIEN2K) if shape == NEAR else RANDOM
     dag = Dag(kind, 50, (0.5, 1.0, 5.0, 10.0)[number], 1.0, 0.2 if kind == RANDOM else 0.0, number)
     instance = Instance(dag, shape if kind == RANDOM else NO_LEVELS)
-    run = simulate(instance, FREQUENT, AHEFT, 2000.0)
+    run = simulate(instance, FREQUENT, "aheft[learn=false,second=false]", 2000.0)
     estimates = instance.estimates(run.platform.n_processors)
     first, last, taken = run_loop(instance.workflow, run.platform, estimates, Reading(SENT))
     assert first == pytest.approx(simulate(instance, FREQUENT, HEFT, 0.0).makespan)
