@@ -44,7 +44,7 @@ class Task:
     name: str
 
     def __getitem__(self, key: Any) -> Any:
-        return Part(self, (key,))
+        return ResultPart(self, (key,))
 
     def __iter__(self) -> Iterator[Any]:
         raise _not_iterable(self.name)
@@ -69,14 +69,14 @@ class CommandTask(Task):
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultPart:
     """A part of a task's result, where that is an argument of a later task."""
 
     task: Task
     path: tuple[Any, ...]
 
-    def __getitem__(self, key: Any) -> Part:
-        return Part(self.task, (*self.path, key))
+    def __getitem__(self, key: Any) -> ResultPart:
+        return ResultPart(self.task, (*self.path, key))
 
     def __iter__(self) -> Iterator[Any]:
         raise _not_iterable(self.task.name)
@@ -90,7 +90,7 @@ class File:
     name: str
 
 
-_HANDLES = (Task, Part, File)
+_HANDLES = (Task, ResultPart, File)
 
 
 def _not_iterable(name: str) -> TypeError:
@@ -295,7 +295,7 @@ class Flow:
                 names += [output.name for output in file.outputs]
             elif isinstance(file, File):
                 names.append(self._own_file(file).name)
-            elif isinstance(file, Task | Part):
+            elif isinstance(file, Task | ResultPart):
                 problem = "the result of a function is no file"
                 hint = "let the function write one that the command reads, and wait for it: after="
                 raise InputError(f"{problem}; {hint}", place=f"task {label!r}: {what}")
@@ -390,7 +390,7 @@ class Flow:
             return tuple(FileRef(file.name) for file in value.outputs)
         if isinstance(value, Task):
             return Ref(self.index(value))
-        if isinstance(value, Part):
+        if isinstance(value, ResultPart):
             return Ref(self.index(value.task), value.path)
         if isinstance(value, File):
             return FileRef(self._own_file(value).name)
@@ -425,7 +425,7 @@ def _said(options: Mapping[str, Any]) -> dict[object, Any]:
 def _refuse_tasks(value: Any, where: str, place: str) -> None:
     """A result cannot be put in there later, so say it now."""
     if isinstance(value, _HANDLES):
-        name = value.task.name if isinstance(value, Part) else value.name
+        name = value.task.name if isinstance(value, ResultPart) else value.name
         kind = "file" if isinstance(value, File) else "task"
         problem = f"the {kind} {name!r} is inside {where}, where its result cannot be put"
         hint = "give it as an argument, or in a plain list, tuple, set or value of a dict"
@@ -494,14 +494,14 @@ def _read_command(
 ) -> tuple[TaskSpec, float]:
     """A command as the file of a workflow would have it, by its reader; and its cost."""
     from weft.formats.fields import check_fields
-    from weft.formats.templates import Scope, fill_command
+    from weft.formats.templates import Variables, fill_command
     from weft.formats.weft_workflow import COMMAND_FIELDS, workflow_from_dict
 
     place = ("tasks", label)
     check_fields(options, COMMAND_FIELDS, *place)
     files = {"input": reads, "inputs": reads, "output": makes, "outputs": makes}
     shell = options.get("shell")
-    text = fill_command(run, Scope({}, files=files), shell, *place, "run")
+    text = fill_command(run, Variables({}, files=files), shell, *place, "run")
     fields = {"run": text, "inputs": reads, "outputs": makes, **options}
     one = workflow_from_dict({"tasks": {label: fields}})
     if one.processor_cost:

@@ -77,6 +77,7 @@ def weft_workflow(given: list[Rule]) -> dict[str, Any]:
             inputs = [name.format(s=sample) for name in rule.inputs]
             output = rule.output.format(s=sample)
             tasks[f"{rule.name}-{sample}".strip("-")] = {
+                **({"category": rule.name} if sample else {}),
                 "run": _text(rule, inputs, output) + NOTED,
                 "inputs": inputs,
                 "outputs": [output],

@@ -49,6 +49,7 @@ def test_the_example_of_the_manual(tmp_path: Path) -> None:
     tasks = read(MAPPING, tmp_path)
     assert list(tasks) == ["align-s1", "align-s2", "align-s3", "merge"]
     assert tasks["align-s2"] == {
+        "category": "align",
         "run": "bwa mem -t $WEFT_CORES -d 30 ref.fa reads/s2.fq > bam/s2.bam",
         "retries": 1,
         "inputs": ["ref.fa", "reads/s2.fq"],
@@ -146,8 +147,29 @@ def test_rows_of_a_table(tmp_path: Path) -> None:
         "    run: wc {r.file} {r.seconds}\n"
     )
     tasks = read(text, tmp_path)
-    assert tasks["t-a"] == {"cost": 1.5, "run": "wc 'x, y.fq' 1.50"}
-    assert tasks["t-b"] == {"cost": 2, "run": "wc z.fq 2"}
+    assert tasks["t-a"] == {"cost": 1.5, "category": "t", "run": "wc 'x, y.fq' 1.50"}
+    assert tasks["t-b"] == {"cost": 2, "category": "t", "run": "wc z.fq 2"}
+
+
+@pytest.mark.parametrize(
+    ("key", "own", "category"),
+    [
+        ("align-{s}", None, "align"),
+        ("{s}", None, None),
+        ("{s}.sort_{s}-again", None, "sort-again"),
+        ("align-{s}", "x", "x"),
+    ],
+)
+def test_tasks_of_a_loop_are_alike(
+    tmp_path: Path, key: str, own: str | None, category: str | None
+) -> None:
+    said = f", category: {own}" if own else ""
+    text = (
+        f"tasks:\n  '{key}': {{foreach: {{s: [a, b]}}, run: 'true'{said}}}\n  plain: {{cost: 1}}\n"
+    )
+    first, second, plain = read(text, tmp_path).values()
+    assert first.get("category") == second.get("category") == category
+    assert "category" not in plain
 
 
 def test_values_themselves(tmp_path: Path) -> None:
@@ -238,7 +260,8 @@ def test_values_found_later() -> None:
     tasks = expand_template("count-{part.stem}", body, loop, {"k": 3})
     assert list(tasks) == ["count-a", "count-b"]
     assert tasks["count-b"] == {
-        "run": "wc p/b.txt > b.n # 3", "inputs": ["p/b.txt"], "outputs": ["b.n"]
+        "run": "wc p/b.txt > b.n # 3", "category": "count", "inputs": ["p/b.txt"],
+        "outputs": ["b.n"],
     }  # fmt: skip
     assert expand_template("count-{part.stem}", body, {"part": []}, {}) == {}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weft.errors import InputError, unknown_name
 from weft.files import in_file, is_stdin, is_stdout, label, read_text, write_text
 from weft.formats.fields import mapping, shown
-from weft.formats.origins import NOWHERE, Origin
+from weft.formats.origins import NOWHERE, SourceText
 from weft.formats.texts import dump_json, dump_yaml, parse_json, parse_yaml, read_document
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
@@ -82,7 +82,7 @@ class Format:
 
 
 def _from_document(
-    document: object, params: Mapping[str, object], directory: Path, origin: Origin = NOWHERE
+    document: object, params: Mapping[str, object], directory: Path, origin: SourceText = NOWHERE
 ) -> Workflow:
     """A workflow from the content of a weft or a WfFormat file."""
     content: Mapping[str, object] = mapping(document)  # type: ignore[assignment]
@@ -174,7 +174,7 @@ def _load_workflow(
             _refuse_params(params)
             return chosen.load(path) if chosen.load else chosen.read(read_text(path), path.stem)
         text = read_text(path)
-        origin = Origin(label(path), text, path.parent)
+        origin = SourceText(label(path), text, path.parent)
         return _from_document(own[chosen.read](text), params, directory, origin)
 
 

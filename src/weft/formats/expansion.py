@@ -20,7 +20,7 @@ from weft.formats.fields import (
     wrong,
 )
 from weft.formats.loops import Cell, check_value
-from weft.formats.origins import Origin
+from weft.formats.origins import SourceText
 from weft.formats.parts import (
     FOREACH,
     IF,
@@ -28,14 +28,14 @@ from weft.formats.parts import (
     PARAMS,
     Expansion,
     Fields,
-    Part,
+    SourceFile,
     gathers,
 )
 from weft.formats.templates import (
     Body,
     Makers,
-    Scope,
     Template,
+    Variables,
     check_names,
     check_variable,
     fill,
@@ -47,7 +47,7 @@ from weft.formats.texts import parse_json, parse_yaml, plain_scalar
 
 def expand(
     content: Fields,
-    origin: Origin,
+    origin: SourceText,
     given: Mapping[str, object],
     directory: Path,
     known: tuple[Sequence[str], Sequence[str]],
@@ -57,7 +57,7 @@ def expand(
     parts = _with_included(content, origin, fields, {})
     params = _parameters(parts, given)
     expansion, makers = Expansion(parts, []), Makers()
-    waiting: list[tuple[Part, dict[str, Body | Template], str | None]] = []
+    waiting: list[tuple[SourceFile, dict[str, Body | Template], str | None]] = []
     for part in parts:
         with part.reading():
             entries = _entries(part.content, params, directory, task_fields, makers)
@@ -87,7 +87,7 @@ def is_template(document: Fields) -> bool:
 
 def _filled(document: Fields, params: Mapping[str, object]) -> Fields:
     """What a file says beside its tasks, with the values of parameters."""
-    scope = Scope(params)
+    scope = Variables(params)
     return {
         key: value if key in ("tasks", PARAMS, INCLUDE) else fill(value, scope, str(key))
         for key, value in document.items()
@@ -119,7 +119,9 @@ def _entries(
     return entries
 
 
-def _check_names(waiting: Sequence[tuple[Part, dict[str, Body | Template], str | None]]) -> None:
+def _check_names(
+    waiting: Sequence[tuple[SourceFile, dict[str, Body | Template], str | None]],
+) -> None:
     """An InputError where two tasks have one name, in whichever file."""
     taken: dict[str, str] = {}
     several = len(waiting) > 1
@@ -133,11 +135,11 @@ def _check_names(waiting: Sequence[tuple[Part, dict[str, Body | Template], str |
 
 
 def _with_included(
-    content: Fields, origin: Origin, known: Sequence[str], seen: dict[str, Part | None]
-) -> list[Part]:
+    content: Fields, origin: SourceText, known: Sequence[str], seen: dict[str, SourceFile | None]
+) -> list[SourceFile]:
     """The documents that a document includes, and last itself; a file counts once."""
-    found: list[Part] = []
-    part = Part(origin, mapping(content))
+    found: list[SourceFile] = []
+    part = SourceFile(origin, mapping(content))
     with part.reading():
         check_fields(part.content, known)
         section = part.content.get(INCLUDE, [])
@@ -150,7 +152,7 @@ def _with_included(
             whole = os.path.realpath(path)
             if whole not in seen:
                 try:
-                    inner = Origin(printable(path), read_text(path), path.parent)
+                    inner = SourceText(printable(path), read_text(path), path.parent)
                 except InputError as error:
                     raise wrong(f"{shown(listed)}: {error.problem}", *at) from None
                 seen[whole] = None  # until it is read
@@ -162,7 +164,7 @@ def _with_included(
     return [*found, part]
 
 
-def _parsed(origin: Origin, path: Path) -> Fields:
+def _parsed(origin: SourceText, path: Path) -> Fields:
     try:
         text = origin.text or ""
         is_json = path.suffix.lower() == ".json"
@@ -174,7 +176,7 @@ def _parsed(origin: Origin, path: Path) -> Fields:
 # parameters
 
 
-def _parameters(parts: Sequence[Part], given: Mapping[str, object]) -> dict[str, object]:
+def _parameters(parts: Sequence[SourceFile], given: Mapping[str, object]) -> dict[str, object]:
     """The values of all parameters: as given, else as the outermost file says."""
     values: dict[str, object] = {}
     for part in parts:

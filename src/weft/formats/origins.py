@@ -11,7 +11,7 @@ from weft.formats.fields import place_of
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceText:
     """A file (or standard input) and its text; a document of Python has neither."""
 
     name: str = ""
@@ -27,7 +27,7 @@ class Origin:
         return InputError(error.problem, place=place, source=self.name)
 
 
-NOWHERE = Origin()  # a document of Python
+NOWHERE = SourceText()  # a document of Python
 
 
 def line_of(text: str, place: str, key: str = "") -> int | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from weft.errors import InputError
 from weft.formats.fields import check_fields, mapping, named, place_of
-from weft.formats.origins import Origin
+from weft.formats.origins import SourceText
 
 if TYPE_CHECKING:
     from weft.formats.templates import Body, Template
@@ -24,12 +24,12 @@ Fields = Mapping[object, object]
 
 
 @dataclass
-class Part:
+class SourceFile:
     """What one file says, expanded: its tasks, and all else in it."""
 
-    origin: Origin
+    origin: SourceText
     content: Fields
-    included: list[Part] = field(default_factory=list)
+    included: list[SourceFile] = field(default_factory=list)
     tasks: dict[str, Body] = field(default_factory=dict)
 
     def inherit(self) -> None:
@@ -63,8 +63,8 @@ def _layered(below: Fields, above: Fields, *deep: str) -> Fields:
 class Expansion:
     """A workflow as plain documents, one per file; and which templates its tasks are from."""
 
-    parts: list[Part]
-    templates: list[tuple[Part, Template]]
+    parts: list[SourceFile]
+    templates: list[tuple[SourceFile, Template]]
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -75,7 +75,7 @@ class Expansion:
             raise self._at_template(error) from None
 
     def _at_template(self, error: InputError) -> InputError:
-        best: tuple[int, Part, str, str] | None = None
+        best: tuple[int, SourceFile, str, str] | None = None
         for part, key, called in self._tasks():
             there = place_of("tasks", called)
             begins = error.place == there or error.place.startswith((there + ".", there + "["))
@@ -89,7 +89,7 @@ class Expansion:
         problem = error.problem if is_named else f"{error.problem} (in {called})"
         return part.origin.located(InputError(problem, place=place, key=error.key))
 
-    def _tasks(self) -> Iterator[tuple[Part, str, str]]:
+    def _tasks(self) -> Iterator[tuple[SourceFile, str, str]]:
         """Every task: its file, the template's name, its own."""
         for part, template in self.templates:
             for called in template.names:
@@ -106,13 +106,13 @@ def gathers(inputs: object) -> bool:
 
 
 def plain_workflow(
-    document: Fields, origin: Origin, known: tuple[Sequence[str], Sequence[str]]
+    document: Fields, origin: SourceText, known: tuple[Sequence[str], Sequence[str]]
 ) -> Expansion | None:
     """A document that needs no expansion, as it is; None if it does."""
     fields, task_fields = known
     if PARAMS in document or INCLUDE in document:
         return None
-    part = Part(origin, document)
+    part = SourceFile(origin, document)
     with part.reading():
         check_fields(document, fields)
         for key, value in named(document.get("tasks"), "the task", "tasks").items():

@@ -59,7 +59,7 @@ class Column(list[Any]):
 
 
 @dataclass
-class Scope:
+class Variables:
     """What names mean: parameters, and variables of a loop with their values row by row."""
 
     params: Mapping[str, object]
@@ -149,7 +149,7 @@ def text_of(value: object, reference: str, *place: Place) -> str:
 
 
 def fill(
-    value: object, scope: Scope, *place: Place, letters: bool = False, first: int = 0
+    value: object, scope: Variables, *place: Place, letters: bool = False, first: int = 0
 ) -> object:
     """A value with the names in it replaced; a Column, if it differs from row to row.
 
@@ -177,7 +177,7 @@ def fill(
     return value
 
 
-def _fill_key(key: object, scope: Scope, *place: Place, letters: bool) -> object:
+def _fill_key(key: object, scope: Variables, *place: Place, letters: bool) -> object:
     """A key, which is a text, with the names in it replaced."""
     if not isinstance(key, str) or "{" not in key:
         return key
@@ -202,7 +202,7 @@ def _in_rows(parts: Sequence[object], make: Callable[[Any], object]) -> object:
     return Column(map(make, zip(*columns, strict=False)))
 
 
-def _fill_text(text: str, scope: Scope, *place: Place, letters: bool) -> object:
+def _fill_text(text: str, scope: Variables, *place: Place, letters: bool) -> object:
     found = _VALUE.fullmatch(text)
     if found and (not letters or found[1] in scope):
         value = scope.value(found[1], found[2] or "", *place)
@@ -240,7 +240,7 @@ def _joined(pieces: Sequence[str], values: Sequence[object], rest: str) -> objec
     return _in_rows(values, lambda row: form % tuple(row))
 
 
-def fill_command(text: str, scope: Scope, shell: str | None, *place: Place) -> object:
+def fill_command(text: str, scope: Variables, shell: str | None, *place: Place) -> object:
     """A command with the known names in it replaced, their values quoted for the shell."""
     known = [found for found in _REFERENCE.finditer(text) if found[1] in scope]
     quotes = quotes_at(text, [found.start() for found in known], shell)
@@ -277,7 +277,7 @@ class Makers:
     """The outputs of loops, by the text that stands for them: `bam/{sample}.bam`."""
 
     def __init__(self) -> None:
-        self._made: dict[str, list[tuple[str, Scope]]] = {}
+        self._made: dict[str, list[tuple[str, Variables]]] = {}
 
     def add(self, template: Template) -> None:
         """Note the outputs of a loop."""
@@ -287,7 +287,7 @@ class Makers:
                     wanted = _without_params(entry, template.scope)
                     self._made.setdefault(wanted, []).append((entry, template.scope))
 
-    def gather(self, section: Body, scope: Scope, *place: Place) -> object:
+    def gather(self, section: Body, scope: Variables, *place: Place) -> object:
         """The files that `{all: text, only: condition}` means; a Column, if rows have their own."""
         check_fields(section, (ALL, ONLY), *place)
         entry = string(section[ALL], *place, ALL)
@@ -311,7 +311,7 @@ class Makers:
         return _in_rows(own, lambda row: _group(groups, tuple(row), wanted, *place))
 
 
-def _texts(reference: str, scope: Scope, *place: Place) -> Any:
+def _texts(reference: str, scope: Variables, *place: Place) -> Any:
     """What a reference of a loop is in each row, as text."""
     value = scope.value(*_split(reference), *place)
     return _each(lambda v: text_of(v, reference, *place), value)
@@ -331,13 +331,13 @@ def _split(reference: str) -> tuple[str, str]:
     return called, reference[len(called) :]
 
 
-def _without_params(entry: str, scope: Scope) -> str:
+def _without_params(entry: str, scope: Variables) -> str:
     """A text whose parameters are replaced, the variables of loops not."""
-    plain = Scope({called: v for called, v in scope.params.items() if called not in scope.loop})
+    plain = Variables({called: v for called, v in scope.params.items() if called not in scope.loop})
     return str(_fill_text(entry, plain, letters=True))
 
 
-def kept_rows(section: object, scope: Scope, *place: Place) -> list[bool]:
+def kept_rows(section: object, scope: Variables, *place: Place) -> list[bool]:
     """For each row of a loop (or once) whether the conditions hold."""
     n = rows_of(scope.loop) if scope.loop else 1
     kept = [True] * n
@@ -367,7 +367,7 @@ class Template:
 
     key: str
     body: Body
-    scope: Scope
+    scope: Variables
     names: list[str]
     letters: bool = False  # of a file without parameters and loops: no name is replaced
 
@@ -395,13 +395,15 @@ def with_loop(
     letters: bool = False,
 ) -> Template:
     """A template with those of these rows for which its condition holds."""
-    scope, place = Scope(params, loop), ("tasks", key)
+    scope, place = Variables(params, loop), ("tasks", key)
     if IF in body:
         kept = kept_rows(body[IF], scope, *place, IF)
         if not any(kept):
-            return Template(key, body, Scope(params), [])
+            return Template(key, body, Variables(params), [])
         if loop and not all(kept):
-            scope = Scope(params, {v: list(compress(column, kept)) for v, column in loop.items()})
+            scope = Variables(
+                params, {v: list(compress(column, kept)) for v, column in loop.items()}
+            )
     names = key if letters else fill(key, scope, *place)
     listed = names if isinstance(names, Column) else [names]
     return Template(key, body, scope, [name(one, *place) for one in listed], letters)
@@ -413,7 +415,7 @@ def _loop(
     """The rows of a `foreach`."""
     at = (*place, FOREACH)
     in_name = {found[1] for found in _REFERENCE.finditer(key)}
-    loops, scope = list[Loop](), Scope(params)
+    loops, scope = list[Loop](), Variables(params)
     for group, zipped in groups_of(section, *at):
         loop: Loop = {}
         for variable, value in group.items():
@@ -433,7 +435,7 @@ def _loop(
 _RANGE_END = re.compile(r"\$[A-Za-z_]\w*(?=\.\.)|(?<=\.\.)\$[A-Za-z_]\w*", re.ASCII)
 
 
-def _ready(value: object, scope: Scope, *place: Place) -> object:
+def _ready(value: object, scope: Variables, *place: Place) -> object:
     """What a variable goes over, its parameters replaced: also `1..$n`."""
     if isinstance(value, str):
         value = _RANGE_END.sub(lambda found: f"{{{found[0][1:]}}}", value)
@@ -454,6 +456,8 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
         elif key not in (FOREACH, IF):
             filled[key] = fill(value, scope, *at, letters=key in _LETTERS)
     filled.pop(IF, None)
+    if scope.loop and (alike := _category_of(template.key)):
+        filled.setdefault("category", alike)
     if "run" in filled and not template.letters:
         command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
         asked = {found[1] for found in _REFERENCE.finditer(command)}
@@ -461,13 +465,19 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
             called: _each(files_of, filled.get(called.rstrip("s") + "s", []))
             for called in asked.intersection(FILES)
         }
-        within = Scope(scope.params, scope.loop, files)
+        within = Variables(scope.params, scope.loop, files)
         filled["run"] = fill_command(
             command, within, used if isinstance(used, str) else None, *place, "run"
         )
     order = list(filled)
     rows = _in_rows(list(filled.values()), lambda row: dict(zip(order, row, strict=True)))
     return rows if isinstance(rows, Column) else [rows] * len(template.names)  # type: ignore[list-item]
+
+
+def _category_of(key: str) -> str:
+    """What the tasks of a loop are called together: `align-{sample}.{lane}` is align."""
+    words = (word.strip(" -_./:") for word in _REFERENCE.split(key)[:: _REFERENCE.groups + 1])
+    return "-".join(word for word in words if word)
 
 
 def _gathered(value: object, makers: Makers, template: Template, *place: Place) -> object:

@@ -29,7 +29,7 @@ from weft.formats.fields import (
     wrong,
 )
 from weft.formats.growing import Expansions, as_written
-from weft.formats.origins import NOWHERE, Origin
+from weft.formats.origins import NOWHERE, SourceText
 from weft.formats.parts import Expansion, plain_workflow
 from weft.formats.resources import (
     REQUEST_FIELDS,
@@ -98,7 +98,7 @@ def workflow_from_dict(
     content: Mapping[str, object],
     params: Mapping[str, object] | None = None,
     directory: Path = Path(),
-    origin: Origin = NOWHERE,
+    origin: SourceText = NOWHERE,
 ) -> Workflow:
     """A workflow from the content of a weft file, with these values of its parameters.
 
