@@ -194,9 +194,11 @@ def take_up(
     begun = [StartTask(k.number, k.task, k.processor, now) for k in running]
     held = state.items_held()
     commands: list[Command] = []
+    events = session.machines.recover(begun, held)
+    if outdated or any(isinstance(event, ItemLost) for event in events):
+        commands += session.driver.take(Paused(now, True))  # nothing reads it before that is heard
     if coordinator.asked is not None and state.present().any():
         commands += session.driver.settle([coordinator.asked])
-    events = session.machines.recover(begun, held)
     events = at_their_times(events, state, session.clock(), known)
     if events:
         set_clock(max(session.clock(), events[-1].time))
