@@ -19,7 +19,7 @@ DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Option
 
 def test_the_library_has_every_option() -> None:
     given = dict(inspect.signature(weft.run).parameters)
-    for own in ("work", "resume", "listener"):
+    for own in ("work", "resume", "listener", "progress"):
         del given[own]
     given["directory"] = given.pop("dir")
     assert set(given) == set(DEFAULTS)
