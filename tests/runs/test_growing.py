@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -197,6 +197,62 @@ def test_a_loop_over_files_that_a_task_makes_waits_for_that_task(tmp_path: Path)
     assert other.ok, other.failures
     assert (other.reused, other.run.n_done) == (("count-1",), 6)
     assert (tmp_path / "table.txt").read_text() == "2\n2\n2\n"
+
+
+def loop_with(table: dict[str, Any], count: dict[str, Any] | None = None) -> dict[str, Any]:
+    tasks = cast("dict[str, Any]", LOOP["tasks"])
+    counts = {**tasks["count-{part.stem}"], **(count or {})}
+    full = {"run": "cat {inputs} > {output}", "outputs": ["table.txt"], **table}
+    return {**LOOP, "tasks": {**tasks, "count-{part.stem}": counts, "table": full}}
+
+
+@pytest.mark.parametrize(
+    ("made", "gathered"),
+    [("counts/{part.stem}.num", "counts/{part.stem}.num"), ("{part}.num", "{part}.num")],
+)
+def test_what_a_loop_over_files_yet_to_be_made_gives_is_gathered(
+    tmp_path: Path, made: str, gathered: str
+) -> None:
+    work = loop_with({"inputs": [{"all": gathered}, "list.txt"]}, {"outputs": [made]})
+    (tmp_path / "list.txt").write_text("1 2")
+    outcome = weft.run(work, "local:2", dir=tmp_path)
+    assert outcome.ok, outcome.failures
+    assert (tmp_path / "table.txt").read_text() == "2\n2\n1 2"
+    (tmp_path / "list.txt").write_text("3")
+    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert (tmp_path / "table.txt").read_text() == "2\n3"  # and none of before
+
+
+@pytest.mark.parametrize(
+    ("table", "count", "told"),
+    [
+        (
+            {"inputs": {"all": "counts/{part.stem}.num", "only": "$part != x"}},
+            {},
+            "known only later",
+        ),
+        (
+            {"inputs": {"all": "c/{part.stem}.n"}},
+            {"run": "true", "outputs": ["c/{part.stem}.n", "c/{part.stem}.x.n"]},
+            r"may mean c/\*.x.n, too: write `after: \[\"count-\*\"\]`",
+        ),
+        ({}, {"outputs": ["{prt}.n"]}, "unknown parameter or loop variable 'prt'"),
+        ({}, {"inputs": {"all": "x"}}, "cannot gather files"),
+    ],
+)
+def test_what_would_be_wrong_of_it_is_told_before_anything_runs(
+    table: dict[str, Any], count: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(weft.InputError, match=told):
+        weft.load(loop_with(table, count))
+
+
+def test_the_pattern_of_a_loop_may_have_parameters(tmp_path: Path) -> None:
+    text = json.dumps(LOOP).replace("parts/*.txt", "{folder}/*.txt")
+    work = json.loads(text.replace('"word": "x"', '"word": "x", "folder": "parts"'))
+    (tmp_path / "list.txt").write_text("1 2")
+    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert (tmp_path / "table.txt").read_text() == "2\n2\n"
 
 
 def test_a_pattern_that_a_declared_task_makes_is_its_own(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 TEMPLATE = "TEMPLATE"
@@ -29,18 +29,22 @@ def made_patterns(document: Fields) -> frozenset[str]:
     return frozenset(found)
 
 
-def loops_over(loop: object, document: Fields) -> list[str]:
-    """The patterns among what the tasks of a file make that a loop goes over."""
+def loops_over(loop: object, document: Fields) -> dict[str, str]:
+    """The patterns among what the tasks of a file make that a loop goes over, by variable."""
     if not isinstance(loop, Mapping):
-        return []
-    texts = [value.strip() for value in loop.values() if isinstance(value, str)]
-    calls = [call[1].strip().strip("'\"") for text in texts if (call := _GLOB.fullmatch(text))]
+        return {}
+    texts = {variable: text.strip() for variable, text in loop.items() if isinstance(text, str)}
+    calls = {
+        variable: call[1].strip().strip("'\"")
+        for variable, text in texts.items()
+        if (call := _GLOB.fullmatch(text))
+    }
     made = made_patterns(document) if calls else ()
-    return [pattern for pattern in calls if pattern in made]
+    return {variable: pattern for variable, pattern in calls.items() if pattern in made}
 
 
 def deferred(
-    key: str, body: Fields, document: Fields, params: Mapping[str, object], patterns: list[str]
+    key: str, body: Fields, document: Fields, params: Mapping[str, object], patterns: Sequence[str]
 ) -> tuple[str, dict[str, object]]:
     """A task that reads the files, and prints the template with all that belongs to it.
 
@@ -52,6 +56,6 @@ def deferred(
         "run": f"printf '%s\\n' \"${TEMPLATE}\"",
         "shell": "sh",
         "env": {TEMPLATE: printed},  # a command would seem to name the files in it
-        "inputs": patterns,
+        "inputs": [*dict.fromkeys(patterns)],
         "expand": True,
     }

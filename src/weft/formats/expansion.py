@@ -41,6 +41,7 @@ from weft.formats.templates import (
     fill,
     finish,
     prepare,
+    prepare_later,
 )
 from weft.formats.texts import parse_json, parse_yaml, plain_scalar
 
@@ -108,7 +109,8 @@ def _entries(
         body = mapping({} if value is None else value, "tasks", key)
         check_fields(body, known, "tasks", key)
         if FOREACH in body and (patterns := loops_over(body[FOREACH], document)):
-            called, entry = deferred(key, body, document, params, patterns)
+            made = {v: str(fill(p, Variables(params), "tasks", key)) for v, p in patterns.items()}
+            called, entry = _later(key, body, document, params, directory, made, makers)
             entries[called] = entry
             continue
         if not templated and IF not in body and not gathers(body.get("inputs")):
@@ -117,6 +119,26 @@ def _entries(
         template = entries[key] = prepare(key, body, params, directory, letters=not templated)
         makers.add(template)
     return entries
+
+
+def _later(
+    key: str,
+    body: Body,
+    document: Fields,
+    params: Mapping[str, object],
+    directory: Path,
+    made: Mapping[str, str],
+    makers: Makers,
+) -> tuple[str, Body]:
+    """The task that adds those of a loop over files yet to be made; its template is checked now."""
+    if gathers(body.get("inputs")):
+        problem = "a loop over files that a task makes cannot gather files: list them, or a pattern"
+        raise wrong(problem, "tasks", key, "inputs")
+    called, entry = deferred(key, body, document, params, list(made.values()))
+    template = prepare_later(key, body, made, params, directory)
+    finish(template, makers)
+    makers.add_later(template, called)
+    return called, entry
 
 
 def _check_names(

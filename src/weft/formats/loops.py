@@ -53,6 +53,18 @@ class MatchedPath(str):
         return {"name": name, "stem": Path(name).stem, "folder": folder or ".", "match": match}
 
 
+class PathPattern(MatchedPath):
+    """The pattern of files that are yet to be made, in their place; so are its fields."""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """As of a file; the stem is anything where it is not known which suffix is taken off."""
+        found = super().fields
+        _, dot, suffix = found["name"].rpartition(".")
+        known = dot and not _WILD.search(suffix)
+        return found if known else {**found, "stem": "*"}
+
+
 def matched_paths(paths: Iterable[str], pattern: str) -> list[MatchedPath]:
     """Paths that a pattern has found, sorted, as values of a loop."""
     return [MatchedPath(path, pattern) for path in sorted(paths)]

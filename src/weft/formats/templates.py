@@ -32,6 +32,7 @@ from weft.formats.loops import (
     Cell,
     Loop,
     MatchedPath,
+    PathPattern,
     groups_of,
     product_of,
     rows_of,
@@ -41,6 +42,7 @@ from weft.formats.loops import (
 from weft.formats.parts import ALL, FOREACH, IF
 from weft.formats.quoting import quoter, quotes_at
 from weft.formats.texts import plain_scalar
+from weft.model.filenames import may_share
 
 ONLY = "only"
 FILES = ("input", "inputs", "output", "outputs")  # names that a command has beside all others
@@ -278,6 +280,7 @@ class Makers:
 
     def __init__(self) -> None:
         self._made: dict[str, list[tuple[str, Variables]]] = {}
+        self._later: dict[str, str] = {}  # of files yet to be made: who adds it
 
     def add(self, template: Template) -> None:
         """Note the outputs of a loop."""
@@ -286,6 +289,19 @@ class Makers:
                 if _REFERENCE.search(entry):
                     wanted = _without_params(entry, template.scope)
                     self._made.setdefault(wanted, []).append((entry, template.scope))
+
+    def add_later(self, template: Template, adder: str) -> None:
+        """Note the outputs of a loop that goes over patterns, and that a task adds its tasks."""
+        self.add(template)
+        for entry in files_of(template.body.get("outputs")):
+            self._later[_without_params(entry, template.scope)] = adder
+
+    def adders(self, section: object, scope: Variables) -> list[str]:
+        """The tasks that add those who make what inputs gather."""
+        entries = section if isinstance(section, list | tuple) else [section]
+        texts = (entry[ALL] for entry in entries if isinstance(entry, Mapping) and ALL in entry)
+        called = (_without_params(text, scope) for text in texts if isinstance(text, str))
+        return [self._later[one] for one in dict.fromkeys(called) if one in self._later]
 
     def gather(self, section: Body, scope: Variables, *place: Place) -> object:
         """The files that `{all: text, only: condition}` means; a Column, if rows have their own."""
@@ -298,6 +314,8 @@ class Makers:
             raise unknown("output of a loop", wanted, self._made, *place, ALL)
         if len(bound) == len(called):
             raise wrong(f"{wanted} names one file of each task's own loop: list it", *place, ALL)
+        if wanted in self._later:
+            return self._pattern(wanted, section, bound, *place)
         groups: dict[tuple[str, ...], list[str]] = {}
         for made, maker in self._made[wanted]:
             files = fill(made, maker, *place, ALL)
@@ -309,6 +327,25 @@ class Makers:
                     groups.setdefault(key, []).append(file)
         own = [_texts(one, scope, *place, ALL) for one in bound]
         return _in_rows(own, lambda row: _group(groups, tuple(row), wanted, *place))
+
+    def _pattern(
+        self, wanted: str, section: Body, bound: Sequence[str], *place: Place
+    ) -> Sequence[str]:
+        """The patterns of files that a loop over files yet to be made gives, and no others."""
+        adder = self._later[wanted]
+        how = f'write `after: ["{adder}"]` and a pattern of the files among the inputs'
+        if ONLY in section or bound:
+            why = "`only`" if ONLY in section else f"{{{bound[0]}}} of this loop"
+            raise wrong(f"which files it means by {why} is known only later: {how}", *place)
+        meant, others = list[str](), list[str]()
+        for text, makers in self._made.items():
+            for made, maker in makers if self._later.get(text) == adder else ():
+                (meant if text == wanted else others).extend(fill(made, maker, *place, ALL))  # type: ignore[arg-type]
+        meant = list(dict.fromkeys(meant))
+        for other in others:
+            if any(may_share(one, other) for one in meant):
+                raise wrong(f"{wanted} may mean {other}, too: {how}", *place, ALL)
+        return meant
 
 
 def _texts(reference: str, scope: Variables, *place: Place) -> Any:
@@ -387,6 +424,14 @@ def prepare(
     return with_loop(key, body, loop, params, letters)
 
 
+def prepare_later(
+    key: str, body: Body, made: Mapping[str, str], params: Mapping[str, object], directory: Path
+) -> Template:
+    """A template that goes over files yet to be made: in their place stand their patterns."""
+    loop = _loop(key, body[FOREACH], params, directory, "tasks", key, made=made)
+    return with_loop(key, {f: value for f, value in body.items() if f != IF}, loop, params)
+
+
 def with_loop(
     key: str,
     body: Body,
@@ -410,9 +455,14 @@ def with_loop(
 
 
 def _loop(
-    key: str, section: object, params: Mapping[str, object], directory: Path, *place: Place
+    key: str,
+    section: object,
+    params: Mapping[str, object],
+    directory: Path,
+    *place: Place,
+    made: Mapping[str, str] | None = None,
 ) -> Loop:
-    """The rows of a `foreach`."""
+    """The rows of a `foreach`; variables of files yet to be `made` have the pattern of these."""
     at = (*place, FOREACH)
     in_name = {found[1] for found in _REFERENCE.finditer(key)}
     loops, scope = list[Loop](), Variables(params)
@@ -421,7 +471,10 @@ def _loop(
         for variable, value in group.items():
             check_variable(variable, *at)
             where = (*at, "zip", variable) if zipped else (*at, variable)
-            loop[variable] = values_of(_ready(value, scope, *where), directory, *where)
+            if made and variable in made:
+                loop[variable] = [PathPattern(made[variable], made[variable])]
+            else:
+                loop[variable] = values_of(_ready(value, scope, *where), directory, *where)
         loops.append(side_by_side(loop, *at) if zipped else loop)
         if in_name.isdisjoint(loop):
             braced = " or ".join(f"{{{variable}}}" for variable in loop)
@@ -458,6 +511,9 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
     filled.pop(IF, None)
     if scope.loop and (alike := _category_of(template.key)):
         filled.setdefault("category", alike)
+    if adders := makers.adders(template.body.get("inputs"), scope):
+        after = filled.get("after") or []
+        filled["after"] = _each(lambda names: [*dict.fromkeys([*names, *adders])], after)
     if "run" in filled and not template.letters:
         command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
         asked = {found[1] for found in _REFERENCE.finditer(command)}
