@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from weft.history.records import TaskRecord
+from weft.history.repository import Repository
+
 from .commands import refuse, succeed, weft
 
 DIAMOND = (
@@ -56,7 +59,106 @@ def test_by_the_longest_path(tmp_path: Path) -> None:
     succeed("prioritize", path, "--order", "hops")
     assert numbers(path.read_text()) == {"a": 5, "x": 4, "b": 3, "y": 2, "c": 1}
     told = refuse("prioritize", path, "--order", "hop")
-    assert told.strip() == "--order: unknown order 'hop' (did you mean 'hops'?); known: hops, ico"
+    assert told.startswith("--order: unknown order 'hop' (did you mean 'hops'?); known: hops, ico,")
+
+
+# two short chains, and a long job that a short one waits for: by hops the chains go first
+CHAINS = "".join(f"JOB {job} {job}.sub\n" for job in ("a", "b", "c", "long", "short"))
+CHAINS += "PARENT a CHILD b\nPARENT b CHILD c\nPARENT long CHILD short\n"
+
+
+def log(**seconds: int) -> str:
+    """An event log: jobs that began at ten o'clock, and took so long."""
+    text = ""
+    for cluster, (job, took) in enumerate(seconds.items(), 1):
+        at, end = "2026-01-31 10:00:00", f"2026-01-31 10:{took // 60:02d}:{took % 60:02d}"
+        text += f"000 ({cluster}.000.000) {at} Job submitted from host: <h>\n    DAG Node: {job}\n"
+        text += f"...\n001 ({cluster}.000.000) {at} Job executing on host: <h>\n...\n"
+        text += f"005 ({cluster}.000.000) {end} Job terminated.\n"
+        text += "\t(1) Normal termination (return value 0)\n...\n"
+    return text
+
+
+def test_by_times_of_a_log(tmp_path: Path) -> None:
+    (tmp_path / "my.dag").write_text(CHAINS)
+    (tmp_path / "my.log").write_text(log(a=10, c=10, long=60, short=40))
+    said = succeed("prioritize", "my.dag", "--order", "times", "--times", "my.log", cwd=tmp_path)
+    assert "note: times: 4 jobs by the log, 1 by the median" in said
+    # of b nothing is known: 25 s, the median
+    found = numbers((tmp_path / "my.dag").read_text())
+    assert found == {"long": 5, "a": 4, "short": 3, "b": 2, "c": 1}
+
+
+def test_by_times_of_the_history(tmp_path: Path) -> None:
+    (tmp_path / "my.dag").write_text(CHAINS)
+    options = ("prioritize", "my.dag", "--order", "times", "--times", "history")
+    told = refuse(*options, cwd=tmp_path)
+    assert told.startswith("--times: the history knows no category of these jobs")
+    records = [
+        TaskRecord(1.0, "r", "other", f"{job}.sub", "m", seconds, directory=str(tmp_path))
+        for job, seconds in {"a": 10.0, "b": 20.0, "c": 10.0, "long": 60.0, "short": 40.0}.items()
+    ]
+    with Repository() as repository:
+        repository.add_new(records)
+    succeed(*options, cwd=tmp_path)
+    found = numbers((tmp_path / "my.dag").read_text())
+    assert found == {"long": 5, "a": 4, "short": 3, "b": 2, "c": 1}
+
+
+def test_a_preview_writes_nothing(tmp_path: Path) -> None:
+    jobs = "".join(f"JOB {job} {job}.sub\n" for job in ("p", "q", "r", "long", "short"))
+    (tmp_path / "my.dag").write_text(jobs + "PARENT long CHILD short\n")
+    (tmp_path / "my.log").write_text(log(p=30, q=30, r=30, long=60, short=30))
+    options = ("prioritize", "my.dag", "--preview", "--slots", "2", "--times", "my.log")
+    said = succeed(*options, cwd=tmp_path).splitlines()
+    assert [line.split()[:3] for line in said[1:3]] == [
+        ["fifo", "3", "+0.0%"],
+        ["ico", "3", "+0.0%"],
+    ]
+    assert said[5].startswith("simulated: 5 jobs on 2 slots; ")
+    told = json.loads(succeed(*options, "--json", cwd=tmp_path))
+    assert (told["slots"], told["jobs"]) == (2, 5)
+    ends = {order: found["makespan"] for order, found in told["orders"].items()}
+    assert ends == {"fifo": 120, "ico": 90, "hops": 90, "times": 90}
+    blind = succeed("prioritize", "my.dag", "--preview", cwd=tmp_path)
+    assert "makespan" not in blind.splitlines()[0]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["my.dag", "my.log"]
+    assert "PRIORITY" not in (tmp_path / "my.dag").read_text()
+    # what is there already is kept, and so no order can change it
+    with (tmp_path / "my.dag").open("a") as file:
+        file.write("PRIORITY p 9\nPRIORITY q 8\nPRIORITY r 7\n")
+    told = json.loads(succeed(*options, "--json", cwd=tmp_path))
+    assert told["orders"]["as it is"]["makespan"] == told["orders"]["times"]["makespan"] == 120
+    told = json.loads(succeed(*options, "--json", "--replace", cwd=tmp_path))
+    assert told["orders"]["times"]["makespan"] == 90
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--order", "times"], "--order: `times` needs times"),
+        (["--times", "my.log"], "--times: the order 'ico' needs no times"),
+        (["--slots", "4"], "--slots: slots are of the simulation alone"),
+        (["--preview", "--times", "history", "--times", "my.log"], "--times: give logs or"),
+        (["--preview", "--times", "my.log"], "my.log: cannot read it"),
+        (["--preview", "--times", "my.dag"], "my.dag: line 1: expected an event"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path: Path, options: list[str], reason: str) -> None:
+    (tmp_path / "my.dag").write_text(DIAMOND)
+    assert refuse("prioritize", "my.dag", *options, cwd=tmp_path).startswith(reason)
+    assert (tmp_path / "my.dag").read_text() == DIAMOND
+
+
+def test_the_final_job_of_a_sub_dag_gets_none(tmp_path: Path) -> None:
+    (tmp_path / "my.dag").write_text("JOB A a.sub\nSUBDAG EXTERNAL S x.dag\nPARENT A CHILD S\n")
+    (tmp_path / "x.dag").write_text("JOB B b.sub\nJOB C c.sub\nFINAL F f.sub\n")
+    (tmp_path / "my.dag.rescue001").write_text("DONE A\n")
+    said = succeed("prioritize", "my.dag", cwd=tmp_path)
+    assert "wrote x.dag\nwrote my.dag\npriorities of 3 jobs written, 1 job done already\n" in said
+    assert said.endswith("note: my.dag.rescue001 is read: 1 job done\n")
+    assert numbers((tmp_path / "x.dag").read_text()) == {"B": 0, "C": -1}
+    assert numbers((tmp_path / "my.dag").read_text()) == {"S": 3}
 
 
 @pytest.mark.parametrize("output", ["-", "/dev/stdout"])

@@ -140,7 +140,7 @@ def test_splices_and_includes(tmp_path: Path) -> None:
     assert report.priorities == {"p": 8, "q": 7, "S+a": 4, "T+a": 4, "S+b": 3, "T+b": 3}
     assert sorted(report.kept) == ["U+c", "r"]
     assert report.notes == (
-        f"{tmp_path}/x.dag is spliced in more than once: its jobs get the mean priority",
+        f"{tmp_path}/x.dag is used more than once: its jobs get the mean priority",
     )
     assert numbers(read_dag(path)) == report.priorities | {"U+c": 3, "r": 8}
 
@@ -168,7 +168,7 @@ def test_with_an_output_nothing_else_is_written(tmp_path: Path) -> None:
     assert report.files == (output,)
     assert sorted(report.left) == ["S+a", "S+b", "T+a", "T+b"]
     assert len(report.notes) == 1
-    assert report.notes[0].startswith("jobs inside splices get none (4)")
+    assert report.notes[0].startswith("jobs inside splices and SUBDAGs get none (4)")
 
 
 def test_an_output_is_written_even_if_nothing_changes(tmp_path: Path) -> None:

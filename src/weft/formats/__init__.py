@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -237,9 +238,11 @@ def _chosen(path: Path, name: str | None) -> Format:
             raise InputError(unknown_name("format", name, FORMATS))
         return FORMATS[name]
     suffixes = {suffix: f for f in FORMATS.values() for suffix in f.suffixes}
-    if path.suffix.lower() not in suffixes:
-        raise InputError(unknown_name("suffix", path.suffix, suffixes))
-    return suffixes[path.suffix.lower()]
+    # a rescue file of DAGMan is called x.dag.rescue001
+    suffix = Path(re.sub(r"(?<=\.dag)\.rescue[0-9]{3}$", "", path.name)).suffix
+    if suffix.lower() not in suffixes:
+        raise InputError(unknown_name("suffix", suffix, suffixes))
+    return suffixes[suffix.lower()]
 
 
 def _check_suffix(path: Path, kind: str) -> None:

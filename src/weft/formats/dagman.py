@@ -1,10 +1,10 @@
 """The language of HTCondor's DAGMan: jobs, what each waits for, and files within files.
 
-A job becomes a task, called as in DAGMan (`SPLICE+JOB` inside a splice), and a dependency an edge
-without data. What a task costs is not said. RETRY gives its retries, and its category is that of
-CATEGORY, else the name of its submit file; a SUBDAG EXTERNAL is one task. A FINAL job is a task
-that waits for all others. A PROVISIONER and a SERVICE run beside the others, and a job that is
-DONE does not run at all: none is a task, and nobody waits for them.
+A job becomes a task, called as in DAGMan (`SPLICE+JOB` inside a splice, `SUBDAG+JOB` inside a
+SUBDAG EXTERNAL), and a dependency an edge without data. What a task costs is not said. RETRY gives
+its retries, and its category is that of CATEGORY, else the name of its submit file. A FINAL job is
+a task that waits for all others. A PROVISIONER and a SERVICE run beside the others, and a job that
+is DONE does not run at all: none is a task, and nobody waits for them.
 
 What a job asks for is in its submit description, if that is inline or the file is there: plain
 numbers of request_cpus, request_memory and request_gpus. Scripts, macros and what DAGMan is to
@@ -32,6 +32,13 @@ from weft.formats.dagman_dag import (
     Scope,
     is_there,
     text_source,
+)
+from weft.formats.dagman_parts import (
+    apply_rescue,
+    is_whole,
+    newest_rescue,
+    open_subdags,
+    rescued_file,
 )
 from weft.formats.dagman_submit import Said, read_submit, read_submit_file
 from weft.formats.dagman_syntax import NODES, PRIORITY_MACRO, spelt
@@ -158,15 +165,48 @@ class Reader:
     def __init__(self, files: Files | None, with_requests: bool = False) -> None:
         self.dag = DagmanDag()
         self._submits: dict[object, Said] | None = {} if with_requests else None  # by file
-        self._files, self._arcs, self._named = files, Arcs(), 0
+        self._files, self._arcs = files, Arcs()
         self._links = DagmanLinks(self.dag.nodes, self._arcs)
+        self._subdags: list[tuple[int, Place, str, tuple[Path, ...]]] = []  # node, line, file
 
-    def read(self, source: DagmanFile) -> DagmanDag:
-        """The whole dag."""
-        bases = self._files.bases if self._files else ()
-        self._read_scope(Scope(source, "", bases), (source,))
+    def read(
+        self,
+        source: DagmanFile,
+        rescue: Path | None = None,
+        bases: tuple[Path, ...] = (),
+        within: tuple[DagmanFile, ...] = (),
+    ) -> DagmanDag:
+        """The whole dag, less what is done by a rescue file: the newest, unless another is told."""
+        if self._files is not None:
+            bases = bases or self._files.bases
+        self._read_scope(Scope(source, "", bases), (*within, source))
         self.dag.parents, self.dag.children = self._arcs.arrays(self.dag.nodes)
+        if self._files is not None and source.path is not None:
+            rescue = rescue or newest_rescue(source.path)
+            if rescue is not None:
+                apply_rescue(self.dag, self._files.open(rescue))
+            self._open_subdags((*within, source))
         return self.dag
+
+    def _open_subdags(self, within: tuple[DagmanFile, ...]) -> None:
+        """Read the DAGs of SUBDAGs that are not done, where they are there already."""
+        assert self._files is not None
+        inner: dict[int, tuple[Place, DagmanDag]] = {}
+        for node, place, file, bases in self._subdags:
+            if node in self.dag.done:
+                continue
+            name = self.dag.nodes[node].name
+            if not any(is_there(base / file) for base in bases):
+                note = f"the SUBDAG {shown(name)} is one task: its file {shown(file)} is not there"
+                self.dag.notes[note] = None
+                continue
+            other = self._open_other(file, bases, place, within)
+            reader = Reader(self._files, self._submits is not None)
+            dag = reader.read(other, None, bases, within)
+            if dag.waiting():
+                inner[node] = place, dag
+        if inner:
+            open_subdags(self.dag, inner)
 
     def _read_scope(self, scope: Scope, within: tuple[DagmanFile, ...]) -> Scope:
         nodes = self.dag.nodes
@@ -212,8 +252,8 @@ class Reader:
         other = self._files.open_named(name, bases, place)
         if other in within:
             raise place.wrong(f"the file {shown(name)} is part of itself")
-        self._named += 1
-        if len(within) > _DEEPEST or self._named > _MOST_FILES:
+        self._files.n_named += 1
+        if len(within) > _DEEPEST or self._files.n_named > _MOST_FILES:
             most = f"{_DEEPEST} files can be inside each other, and {_MOST_FILES:,} in all"
             raise place.wrong(f"at most {most}")
         return other
@@ -230,7 +270,10 @@ class Reader:
             raise place.wrong(f"there are more than {MOST_JOBS:,} jobs")
         if done:
             self.dag.done.add(len(nodes))
-        if self._submits is not None and kind != "SUBDAG":
+        if kind == "SUBDAG":
+            bases = tuple(base / "".join(more[:1]) for base in scope.bases)
+            self._subdags.append((len(nodes), place, submit, bases))
+        elif self._submits is not None:
             self._note_request(scope, submit, *more)
         scope.nodes[name] = len(nodes)
         nodes.append(node := Node(scope.prefix + name, kind, submit))
@@ -307,17 +350,24 @@ def _check_new(scope: Scope, place: Place, name: str) -> None:
 
 
 def read_dag(path: str | os.PathLike[str], *, with_requests: bool = False) -> DagmanDag:
-    """All that a DAGMan file and the files that it names say; submit files on request."""
+    """All that a DAGMan file and the files that it names say; submit files on request.
+
+    The path of a rescue file means the DAG that it is of, from there on.
+    """
     file = Path(path)
     with in_file(file), no_collection():
-        files = Files(file)
-        return Reader(files, with_requests).read(files.open(file))
+        files, rescue = Files(file), None
+        source, rescued = files.open(file), rescued_file(file)
+        if rescued is not None and not is_whole(source):  # it is read with its DAG
+            source, rescue = files.open(rescued), file
+        return Reader(files, with_requests).read(source, rescue)
 
 
 def load_dagman(path: str | os.PathLike[str]) -> Workflow:
     """A workflow from a DAGMan file and the files that it names."""
-    with in_file(path):
-        return dag_workflow(read_dag(path, with_requests=True), Path(path).stem)
+    file = Path(path)
+    with in_file(file):
+        return dag_workflow(read_dag(file, with_requests=True), (rescued_file(file) or file).stem)
 
 
 def parse_dagman(text: str, name: str = "") -> Workflow:

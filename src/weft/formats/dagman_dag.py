@@ -58,6 +58,7 @@ class Files:
 
     def __init__(self, first: Path) -> None:
         self.bases = (first.parent, Path())
+        self.n_named = 0  # a file counts as often as it is named
         self._read: dict[str, DagmanFile] = {}
 
     def open(self, path: Path) -> DagmanFile:
@@ -109,7 +110,10 @@ MOST_ARCS = 50_000_000
 
 
 class Node(NamedTuple):
-    """A job: its name in full, what it is (JOB, SUBDAG, FINAL, ...) and its submit file, if any."""
+    """A job: its name in full, what it is (JOB, SUBDAG, FINAL, ...) and its submit file, if any.
+
+    A SUBDAG whose jobs stand beside it is OPENED, and a FINAL job of it is a SUBFINAL.
+    """
 
     name: str
     kind: str
@@ -118,7 +122,12 @@ class Node(NamedTuple):
     @property
     def is_job(self) -> bool:
         """Whether it is run in its turn: FINAL, PROVISIONER and SERVICE are not."""
-        return self.kind in ("JOB", "SUBDAG")
+        return self.kind in ("JOB", "SUBDAG", "SUBFINAL")
+
+    @property
+    def may_have_priority(self) -> bool:
+        """Whether PRIORITY can be said of it."""
+        return self.kind in ("JOB", "SUBDAG", "OPENED")
 
 
 @dataclass(eq=False)
@@ -151,7 +160,8 @@ class DagmanDag:
     priorities: dict[int, tuple[int, Place]] = field(default_factory=dict)  # by PRIORITY
     macros: dict[int, Place] = field(default_factory=dict)  # a priority by VARS
     requests: dict[int, Request] = field(default_factory=dict)  # by submit descriptions
-    notes: dict[str, None] = field(default_factory=dict)  # what of these could not be read
+    notes: dict[str, None] = field(default_factory=dict)  # what was not, or else was, read
+    opened: dict[int, int] = field(default_factory=dict)  # a node inside a SUBDAG -> that node
     parents: IntArray = field(default_factory=lambda: np.zeros(0, np.int32))
     children: IntArray = field(default_factory=lambda: np.zeros(0, np.int32))
 

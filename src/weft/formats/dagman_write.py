@@ -6,10 +6,13 @@ New lines stand at the end of the file: `PRIORITY JOB NUMBER`, or, in the style 
 
 A job that has a priority, in either style, keeps it. To replace priorities is to drop the lines
 that give them and to write new ones. An included file is never written: what its jobs get stands
-in the file that includes it, and overrules it. The jobs of a splice can only be named in the
-splice's own file; it is written too if the priorities go into the file itself, and left alone if
-they go to another. A file that is spliced in more than once gives its jobs one number for all
+in the file that includes it, and overrules it. The jobs of a splice, or of a SUBDAG, can only be
+named in its own file; it is written too if the priorities go into the file itself, and left alone
+if they go to another. A file that is read in more than once gives its jobs one number for all
 their instances: the mean.
+
+To the PRIORITY of a job inside a SUBDAG, DAGMan adds that of the SUBDAG; so what is written is
+less by that.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -39,8 +42,10 @@ class Written:
     files: tuple[Path, ...]  # that were written
     priorities: dict[str, int]  # that were written
     kept: tuple[str, ...]  # jobs that had a priority and keep it
-    left: tuple[str, ...]  # jobs of splices, whose files were not to be written
+    left: tuple[str, ...]  # jobs of splices and SUBDAGs, whose files were not to be written
     notes: tuple[str, ...]
+    # what counts for each job in the end, where that is not 0
+    effective: dict[str, int] = field(default_factory=dict, compare=False)
 
 
 def with_priorities(
@@ -50,15 +55,17 @@ def with_priorities(
     replace: bool = False,
     style: Style = "priority",
     output: str | os.PathLike[str] | None = None,
+    dry: bool = False,
 ) -> Written:
     """Write priorities of jobs, by their names in full, into a DAGMan file or a copy of it.
 
-    Nothing is written if anything is wrong. Without an output the file itself is written, and the
-    files of its splices.
+    Nothing is written if anything is wrong, or in a dry run. Without an output the file itself is
+    written, and the files of its splices and SUBDAGs. A SUBDAG needs no number: it gets the highest
+    of its jobs.
     """
     dag = source if isinstance(source, DagmanDag) else read_dag(source)
     _check(dag, priorities)
-    plan = _Plan(dag, priorities, replace, style)
+    plan = _Plan(dag, _within_subdags(dag, priorities, replace, style), replace, style)
     files = _by_file(dag)
     if output is None:
         _check_splices(files)
@@ -74,7 +81,8 @@ def with_priorities(
             contents[Path(output)] = content
         elif file.path is not None and content != file.raw:
             contents[file.path] = content
-    _write(contents, files)
+    if not dry:
+        _write(contents, files)
     return plan.written(contents)
 
 
@@ -91,12 +99,39 @@ def _check_output(dag: DagmanDag, output: Path) -> None:
 
 
 def _check(dag: DagmanDag, priorities: Mapping[str, int]) -> None:
-    jobs = {node.name for node in dag.nodes if node.is_job}
+    jobs = {node.name for node in dag.nodes if node.may_have_priority}
     for job, number in priorities.items():
         if job not in jobs:
             raise InputError(unknown_name("job", job[:80], [j for j in jobs if len(j) <= 80]))
         if abs(number) > _MOST:
             raise InputError(f"the priority {number} of {shown(job)} is out of range")
+
+
+def _within_subdags(
+    dag: DagmanDag, priorities: Mapping[str, int], replace: bool, style: Style
+) -> dict[str, int]:
+    """What is to be written, if DAGMan adds to a job's number those of the SUBDAGs it is in."""
+    numbers = dict(priorities)
+    if style == "vars":  # of which DAGMan knows nothing
+        return numbers
+    places = {node.name: i for i, node in enumerate(dag.nodes)}
+    highest: dict[int, int] = {}
+    for name, number in priorities.items():
+        above = dag.opened.get(places[name])
+        while above is not None:
+            highest[above] = max(highest.get(above, number), number)
+            above = dag.opened.get(above)
+    for node in sorted(highest):  # a SUBDAG stands before those inside it
+        if node in dag.priorities and not replace:
+            outer = dag.opened.get(node)
+            highest[node] = dag.priorities[node][0] + (0 if outer is None else highest[outer])
+    for node, number in highest.items():
+        numbers[dag.nodes[node].name] = number
+    for name in numbers:
+        above = dag.opened.get(places[name])
+        if above is not None:
+            numbers[name] -= highest[above]
+    return numbers
 
 
 def _by_file(dag: DagmanDag) -> dict[DagmanFile, list[Scope]]:
@@ -136,7 +171,7 @@ class _Plan:
                 job in numbers
                 for scope in scopes
                 for job, i in scope.nodes.items()
-                if self._dag.nodes[i].is_job and i not in self._dag.done
+                if self._dag.nodes[i].may_have_priority and i not in self._dag.done
             )
             gone = [s for s in file.statements if _is_replaced(s, numbers, every)]
         lines = [
@@ -197,18 +232,40 @@ class _Plan:
         notes: list[str] = []
         if self._left:
             notes.append(
-                f"jobs inside splices get none ({len(self._left)}): only the file of a splice can "
-                "name its jobs, and with an output no other file is written"
+                f"jobs inside splices and SUBDAGs get none ({len(self._left)}): only the file of a "
+                "splice or a SUBDAG can name its jobs, and with an output no other file is written"
             )
         for path in sorted(printable(p) for p in self._shared if p is not None):
-            notes.append(f"{path} is spliced in more than once: its jobs get the mean priority")
+            notes.append(f"{path} is used more than once: its jobs get the mean priority")
         if self._overruled:
             notes.append(f"priorities of included files are overruled ({self._overruled})")
         if self._style == "vars" and self._numbers:
             notes.append("the submit files must say: priority = $(JobPriority)")
         return Written(
-            tuple(contents), self._numbers, tuple(self._kept), tuple(self._left), tuple(notes)
+            tuple(contents),
+            self._numbers,
+            tuple(self._kept),
+            tuple(self._left),
+            tuple(notes),
+            self._effective(),
         )
+
+    def _effective(self) -> dict[str, int]:
+        """What counts for each job: its number, and with PRIORITY those of its SUBDAGs."""
+        own: dict[int, int] = {i: number for i, (number, _) in self._dag.priorities.items()}
+        own |= {
+            i: self._numbers[node.name]
+            for i, node in enumerate(self._dag.nodes)
+            if node.name in self._numbers
+        }
+        sums: dict[str, int] = {}
+        for i, node in enumerate(self._dag.nodes):
+            number, above = own.get(i, 0), self._dag.opened.get(i)
+            while above is not None and self._style == "priority":
+                number, above = number + own.get(above, 0), self._dag.opened.get(above)
+            if number:
+                sums[node.name] = number
+        return sums
 
 
 def _is_replaced(statement: Statement, numbers: Mapping[str, int], every: bool) -> bool:

@@ -38,7 +38,7 @@ from weft.model.events import (
 )
 from weft.model.filenames import is_there
 from weft.model.resources import check_fits
-from weft.quantities import amount, first_few
+from weft.quantities import amount, first_few, many
 from weft.runs.entries import (
     RULES,
     Header,
@@ -146,9 +146,11 @@ def _check_inputs(workflow: Workflow, directory: Path) -> None:
     missing = [name for name in outside if name and not is_there(str(directory), name)]
     if missing:
         listed = first_few(missing)
+        one = len(missing) == 1
+        them, they_are = ("it", "it is") if one else ("them", "they are")
         raise InputError(
-            f"{len(missing)} input files are not there, and no task makes them: {listed}; put "
-            "them there, or say with --dir where they are",
+            f"{many(len(missing), 'input file')} {'is' if one else 'are'} not there, and no task "
+            f"makes {them}: {listed}; put {them} there, or say with --dir where {they_are}",
             source=str(directory.absolute()),
         )
 
