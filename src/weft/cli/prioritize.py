@@ -255,7 +255,7 @@ def _preview(
     graph, ones = Dag.from_workflow(workflow), np.ones(workflow.n_tasks)
 
     def simulate(counts: dict[str, int]) -> tuple[int, float | None]:
-        priority = np.array([counts.get(name, 0) for name in workflow.task_names])
+        priority = np.array([counts.get(name, 0) for name in workflow.task_names], np.int64)
         ends = times.seconds
         phases = round(makespan(graph, ones, priority, slots))
         return phases, None if ends is None else makespan(graph, ends, priority, slots)

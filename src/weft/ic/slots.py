@@ -5,8 +5,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
+import numpy.typing as npt
 
-from weft.arrays import FloatArray, IntArray, sealed
+from weft.arrays import FloatArray, sealed
 from weft.ic.dag import Dag
 
 
@@ -19,7 +20,7 @@ def longest_ways(dag: Dag, seconds: FloatArray) -> FloatArray:
     return sealed(np.array(ways, dtype=np.float64))
 
 
-def makespan(dag: Dag, seconds: FloatArray, priority: IntArray, slots: int) -> float:
+def makespan(dag: Dag, seconds: FloatArray, priority: npt.NDArray[np.int64], slots: int) -> float:
     """When the last vertex ends if every free slot takes, of what is ready, the highest priority.
 
     Of equals, what was ready first goes first, and then the first by its number. With a second
