@@ -138,6 +138,9 @@ def test_loops(tmp_path: Path) -> None:
         "a-a_R1-a_R1.fq",
         "b-b_R1-b_R1.fq",
     ]
+    (tmp_path / "b*_R1.fq").write_text("")  # as an input it would mean the other one, too
+    with pytest.raises(InputError, match=r"the file 'b\*_R1.fq' has \* or \? in its name"):
+        names("{f: glob(*_R1.fq)}", "'{f.stem}'")
 
 
 def test_rows_of_a_table(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from weft.errors import InputError
 from weft.files import in_file, read_text
 from weft.formats.fields import mapping, named, shown, string, wrong
+from weft.model.filenames import is_pattern
 
 MOST = 1_000_000  # rows of a loop
 ZIP = "zip"  # among the variables: those that go side by side
@@ -136,9 +137,10 @@ def _named_values(text: str, directory: Path, *place: Place) -> Sequence[object]
         argument = call[2].strip().strip("'\"")
         if not argument or "\0" in argument:
             raise wrong(f"{call[1]}(...) needs a name, not {shown(argument)}", *place)
-        found = _files(argument, directory) if call[1] == "glob" else _table(argument, directory)
+        is_glob = call[1] == "glob"
+        found = _files(argument, directory, *place) if is_glob else _table(argument, directory)
         if not found:
-            what = "no file matches" if call[1] == "glob" else "there are no rows in"
+            what = "no file matches" if is_glob else "there are no rows in"
             where = "" if directory == Path() else f" in {directory}"
             raise wrong(f"{what} {argument}{where}: there is nothing to loop over", *place)
         return found
@@ -162,9 +164,13 @@ def _range(first: str, last: str, *place: Place) -> list[object]:
     return [f"{number:0{width}}" for number in numbers]
 
 
-def _files(pattern: str, directory: Path) -> list[MatchedPath]:
+def _files(pattern: str, directory: Path, *place: Place) -> list[MatchedPath]:
     """The files of the data directory that match."""
-    return matched_paths(glob.glob(pattern, root_dir=directory, recursive=True), pattern)
+    found = matched_paths(glob.glob(pattern, root_dir=directory, recursive=True), pattern)
+    if odd := next(filter(is_pattern, found), None):
+        problem = f"the file {shown(odd)} has * or ? in its name, and would mean others, too"
+        raise wrong(f"{problem}: rename it", *place)
+    return found
 
 
 def _table(name: str, directory: Path) -> list[dict[str, Cell]]:
