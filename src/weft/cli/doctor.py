@@ -29,6 +29,7 @@ PURPOSES = {
     "bench": "`weft bench plan` beside anrg-saga",
     "dask": "runs on Dask clusters (--on dask://host:port)",
     "optimum": "the optimum in `weft bench budget`",
+    "snakemake": "`weft import snakemake`, and `weft bench snakefile` beside it",
     "reproductions": "`weft reproduce aheft` on a Dask cluster",
 }
 
