@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from os import PathLike, fspath
 from typing import Any
@@ -16,7 +16,7 @@ from weft.errors import InputError
 from weft.formats.resources import REQUEST_FIELDS, request_from_fields
 from weft.lazy import drawn_by
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
-from weft.model.call import FileRef, bare, files_of, qualified_name, refs
+from weft.model.call import FileRef, ReturnedTasks, bare, files_of, qualified_name, refs
 
 _OPTIONS = (
     "name",
@@ -28,6 +28,7 @@ _OPTIONS = (
     "timeout",
     "size",
     "after",
+    "expand",
     *REQUEST_FIELDS,
 )
 
@@ -161,6 +162,7 @@ class Flow:
         timeout: float | None = None,
         size: float | None = None,
         after: Task | Iterable[Task] = (),
+        expand: bool = False,
         cores: int | Sequence[int] | None = None,
         parallel: float | Mapping[int, float] | None = None,
         memory: float | str | None = None,
@@ -181,13 +183,16 @@ class Flow:
         `cores` of one host (or one of several numbers, by its `parallel` share), `memory` and other
         `resources` ("8GB"), `gpus`, and tokens of `pools`, `on` hosts with these names or labels. A
         parameter of the function with the name of one of these options is given through `call`.
+        With `expand` the function returns a flow, or tasks of one, which are added to the run: who
+        takes its result waits for them, and takes theirs.
         """
         options: dict[str, Any] = {"name": name, "cost": cost, "category": category}
         options |= {"retries": retries, "retry": retry, "wait": wait, "timeout": timeout}
-        options |= {"size": size, "after": after}
+        options |= {"size": size, "after": after, "expand": expand or None}
         options |= {"cores": cores, "parallel": parallel, "memory": memory, "gpus": gpus}
         options |= {"resources": resources, "pools": pools, "on": on, "not_on": not_on}
         _check_arguments(function, args, kwargs, set(_said(options)))
+        options["expand"] = expand
         return self.call(function, args, kwargs, **options)
 
     def call(
@@ -205,6 +210,7 @@ class Flow:
         timeout: float | None = None,
         size: float | None = None,
         after: Task | Iterable[Task] = (),
+        expand: bool = False,
         cores: int | Sequence[int] | None = None,
         parallel: float | Mapping[int, float] | None = None,
         memory: float | str | None = None,
@@ -228,7 +234,12 @@ class Flow:
         request = request_from_fields(_said(needs), place)
         if cost is None and request is not None and request.seconds:
             cost = request.seconds[0]
-        made = Call(function, *self._arguments(function, args, kwargs or {}, place))
+        if not isinstance(expand, bool):
+            raise InputError(
+                f"expected True or False, not {_short(expand)}", place=f"{place}: expand"
+            )
+        called = functools.partial(call_expanding, function) if expand else function
+        made = Call(called, *self._arguments(function, args, kwargs or {}, place))
         entry = _Entry(
             made,
             math.nan if cost is None else _number(cost, f"{place}: cost"),
@@ -238,6 +249,7 @@ class Flow:
                 retries=None if retries is None else _whole(retries, f"{place}: retries"),
                 timeout=None if timeout is None else _positive(timeout, f"{place}: timeout"),
                 request=request,
+                expand=expand,
                 **_patience(wait, retry, place),
             ),
             files_of(made),
@@ -414,6 +426,70 @@ class Flow:
             name = f"{wanted}-{self._numbers[wanted]}"
         self._names.add(name)
         return name
+
+
+def call_expanding(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> ReturnedTasks:
+    """Call a function that adds tasks; what it returns as plain data."""
+    given = function(*args, **kwargs)
+    try:
+        return _returned(given)
+    except InputError as error:
+        return ReturnedTasks(problem=str(error))
+
+
+def _returned(given: Any) -> ReturnedTasks:
+    handles, others = list[Any](), list[Any]()
+    _sort_leaves(given, handles, others)
+    if isinstance(given, Flow):
+        flow, given = given, list(given.tasks)
+    elif handles:
+        first = handles[0]
+        flow = first.task.flow if isinstance(first, ResultPart) else first.flow
+    elif others:
+        raise InputError(
+            f"it has returned {_short(given)}, which is no task; a function with expand=True "
+            "returns a weft.Flow, or tasks of one: nothing else says what to add"
+        )
+    else:  # a list of no tasks
+        return ReturnedTasks(value=given)
+    if not len(flow):
+        return ReturnedTasks(value=given)
+    _check_added(flow)
+    value = flow._referring(given, "what it has returned")
+    if files_of(value):
+        raise InputError("it has returned a file; only functions of results can be added")
+    workflow, calls = flow.build()
+    given_back = set(refs(value))
+    specs = {
+        # of a function that says nothing, who adds it tells the category: here runs a worker
+        n: replace(spec, category=_said_category(spec, calls[n]), returned=n in given_back)
+        for n, spec in workflow.specs.items()
+    }
+    return ReturnedTasks(replace(workflow, specs=specs), calls, value)
+
+
+def _check_added(flow: Flow) -> None:
+    """Refuse what cannot be added in a run."""
+    for task, entry in zip(flow.tasks, flow._entries, strict=True):
+        if entry.spec.expand:
+            raise InputError(f"the task {task.name!r} says expand=True: added ones may not")
+        if entry.call is None or entry.reads:
+            problem = f"the task {task.name!r} is a command, or takes a file"
+            raise InputError(f"{problem}: only functions of results can be added")
+
+
+def _said_category(spec: TaskSpec, call: Call | None) -> str | None:
+    follows = call is not None and spec.category == qualified_name(call.function)
+    return None if follows else spec.category
+
+
+def _sort_leaves(value: Any, handles: list[Any], others: list[Any]) -> None:
+    """Find the tasks, and all else, in lists, tuples, sets and the values of dicts."""
+    if type(value) in (list, tuple, set, frozenset, dict):
+        for part in value.values() if type(value) is dict else value:
+            _sort_leaves(part, handles, others)
+    else:
+        (handles if isinstance(value, _HANDLES) else others).append(value)
 
 
 def _said(options: Mapping[str, Any]) -> dict[object, Any]:

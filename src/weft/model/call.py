@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft.model.workflow import Workflow
 
 MAIN = "__main__"
 
@@ -65,6 +68,19 @@ def _program() -> str:
 # the calls of a workflow's tasks; None where a task is a command
 Calls = Sequence[Call | None]
 
+# the first number of other tasks' results where tasks may be added: behind all of them
+FAR = 1 << 40
+
+
+@dataclass(frozen=True)
+class ReturnedTasks:
+    """What a function that adds tasks has given back: they, and what its readers get of them."""
+
+    workflow: Workflow | None = None  # None: there are none
+    calls: Calls = ()
+    value: Any = None  # with a Ref in the place of each task
+    problem: str = ""  # why they cannot be added
+
 
 def refs(value: Any) -> list[int]:
     """The tasks whose results a value holds, each once, in order."""
@@ -102,17 +118,18 @@ def _collect(value: Any, kind: type[Any], found: list[Any]) -> None:
 
 
 def calls_of_part(
-    calls: Calls, numbers: Sequence[int]
+    calls: Calls, numbers: Sequence[int], first: int | None = None, also: Iterable[int] = ()
 ) -> tuple[tuple[Call | None, ...], tuple[int, ...]]:
-    """The calls of some tasks, renumbered; and the others whose results they take.
+    """The calls of some tasks, renumbered; and the others whose results they, or `also` we, take.
 
-    The numbers of these begin where those of the tasks end.
+    The numbers of these begin at `first`; without it, where those of the tasks end.
     """
     if len(numbers) == len(calls):
         return tuple(calls), ()
     new = {number: k for k, number in enumerate(numbers)}
-    outer = sorted({t for number in numbers for t in refs(calls[number])} - new.keys())
-    new |= {number: len(numbers) + k for k, number in enumerate(outer)}
+    outer = sorted({*also, *(t for number in numbers for t in refs(calls[number]))} - new.keys())
+    first = len(numbers) if first is None else first
+    new |= {number: first + k for k, number in enumerate(outer)}
     return tuple(_renumbered(calls[number], new) for number in numbers), tuple(outer)
 
 
@@ -122,6 +139,32 @@ def _renumbered(call: Call | None, new: Mapping[int, int]) -> Call | None:
     values = (call.args, dict(call.kwargs))
     args, kwargs = replaced(values, Ref, lambda ref: Ref(new[ref.task], ref.path))
     return Call(call.function, args, kwargs)
+
+
+def calls_with(calls: Calls, by: int, added: ReturnedTasks, name: str) -> list[Call | None]:
+    """The calls with those that a task adds behind them; who takes its result takes theirs."""
+    n = len(calls)
+    value = replaced(added.value, Ref, lambda ref: Ref(n + ref.task, ref.path))
+
+    def put(ref: Ref) -> Any:
+        return _part_to_come(value, ref.path, name) if ref.task == by else ref
+
+    def taking(call: Call | None) -> Call | None:
+        if call is None or by not in refs(call):
+            return call
+        return Call(call.function, *replaced((call.args, dict(call.kwargs)), Ref, put))
+
+    new = {k: n + k for k in range(len(added.calls))}
+    return [*map(taking, calls), *(_renumbered(call, new) for call in added.calls)]
+
+
+def _part_to_come(value: Any, path: Sequence[Any], name: str) -> Any:
+    """A part of what a task gives back, some of which is the result of others."""
+    for k, key in enumerate(path):
+        if isinstance(value, Ref):
+            return Ref(value.task, (*value.path, *path[k:]))
+        value = part_of(value, (key,), name)
+    return value
 
 
 def filled(

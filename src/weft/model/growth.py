@@ -1,7 +1,8 @@
 """A workflow that grows: what a task has printed is added behind the tasks that there are.
 
 Old tasks and items keep their numbers. What a task prints is a file that it makes, so whoever reads
-that file waits for the expansion: for all that is added, and it reads what its patterns mean.
+that file waits for the expansion: for all that is added, and it reads what its patterns mean. A
+function returns tasks; whoever reads of it waits for all of them, and reads those that it returned.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
     tasks = np.concatenate([workflow.use_task, uses[:, 1]]).astype(np.int32)
     use_ptr, use_task = csr(rows, tasks, workflow.n_items + len(items.sizes))
     old_names = workflow.item_names or (None,) * workflow.n_items
+    item_names = (*old_names, *items.names)
     n, name = workflow.n_tasks, workflow.task_names[by]
     return Workflow(
         name=workflow.name,
@@ -91,7 +93,7 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
         use_ptr=use_ptr,
         use_task=use_task,
         processor_cost=_processor_cost(workflow, more),
-        item_names=(*old_names, *items.names),
+        item_names=item_names if any(item_names) else None,  # functions have no files
         specs={
             **workflow.specs,
             **{n + t: replace(more.spec(t), added_by=name) for t in range(more.n_tasks)},
@@ -141,6 +143,12 @@ def _let_wait(workflow: Workflow, by: int, more: Workflow, items: _Items) -> Non
     read_inside = set(producers.tolist())
     made = enumerate(zip(items.names, items.producers, strict=True))
     new = [(m + k, name, maker - n) for k, (name, maker) in made if maker >= n]
+    if not _prints(workflow, by):
+        given = {task for task in range(more.n_tasks) if more.spec(task).returned}
+        given |= set(range(more.n_tasks)) - read_inside
+        results = [m + k for k, maker in enumerate(items.producers) if maker - n in given]
+        items.uses.extend((item, waiter) for item in results for waiter in waiters)
+        return
     for waiter in waiters:
         patterns, read = workflow.spec(waiter).gathers, set[int]()
         for item, name, maker in new:
@@ -159,13 +167,19 @@ def _let_wait(workflow: Workflow, by: int, more: Workflow, items: _Items) -> Non
 
 
 def waiting_for(workflow: Workflow, task: int) -> list[int]:
-    """The tasks that wait for the expansion of a task."""
-    first, last = workflow.out_ptr[task : task + 2]
-    for item in workflow.out_item[first:last].tolist():
-        if is_expansion_file(workflow, item):
-            found: list[int] = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
-            return found
-    return []
+    """The tasks that wait for the expansion of a task: of a function, all that read of it."""
+    prints, found = _prints(workflow, task), dict[int, None]()
+    for item in workflow.out_item[slice(*workflow.out_ptr[task : task + 2])].tolist():
+        if not prints or is_expansion_file(workflow, item):
+            readers = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
+            found |= dict.fromkeys(readers)
+    return list(found)
+
+
+def _prints(workflow: Workflow, task: int) -> bool:
+    """Whether a task adds others by what it prints, not by what its function returns."""
+    made = workflow.out_item[slice(*workflow.out_ptr[task : task + 2])].tolist()
+    return any(is_expansion_file(workflow, item) for item in made)
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,10 @@ class TaskSpec:
     around: Surroundings | None = None  # its environment; None: that of the run
     temp: tuple[str, ...] = ()  # outputs that go when their last reader is done
     protected: tuple[str, ...] = ()  # outputs that are not replaced unless it is asked for
-    expand: bool = False  # what it prints are tasks that are added when it is done
+    expand: bool = False  # what it prints, or returns, are tasks that are added when it is done
     gathers: tuple[str, ...] = ()  # patterns of what it reads of the expansions that it waits for
     added_by: str | None = None  # the task that added it; None: it is declared
+    returned: bool = False  # who reads of the function that added it gets its result
 
 
 @dataclass(frozen=True)

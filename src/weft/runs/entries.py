@@ -202,7 +202,7 @@ def check_same(journalled: Workflow, given: Workflow, run: str, functions: bool 
     The categories of functions follow from where the program is, and do not matter.
     """
     if functions:
-        journalled, given = _without_categories(journalled), _without_categories(given)
+        journalled, given = without_categories(journalled), without_categories(given)
     if workflow_to_entry(journalled) == workflow_to_entry(given):
         return
     old, new = workflow_to_dict(journalled), workflow_to_dict(given)
@@ -225,7 +225,8 @@ def check_same(journalled: Workflow, given: Workflow, run: str, functions: bool 
     )
 
 
-def _without_categories(workflow: Workflow) -> Workflow:
+def without_categories(workflow: Workflow) -> Workflow:
+    """The workflow of functions by what does not follow from where their program is."""
     bare = {task: replace(spec, category=None) for task, spec in workflow.specs.items()}
     return replace(workflow, specs=bare)
 

@@ -1,12 +1,16 @@
-"""A run that grows: what a task has printed is checked, estimated, and told to the coordinator."""
+"""A run that grows: what a task adds is checked, estimated, and told to the coordinator.
+
+Commands print tasks. Functions return some of a flow: their result is kept, and found again.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +18,11 @@ from weft.engine.state import TaskState
 from weft.errors import InputError, WeftError
 from weft.executors.base import Workload, find_scheme
 from weft.executors.paths import check_paths
+from weft.executors.results import load_result
 from weft.formats.growing import printed_tasks
 from weft.formats.weft_workflow import workflow_from_dict
 from weft.model import Workflow
+from weft.model.call import Call, Calls, ReturnedTasks, qualified_name
 from weft.model.causes import CAUSE, EXPANSION
 from weft.model.events import (
     OWN_FAULT,
@@ -31,17 +37,17 @@ from weft.model.filenames import is_there
 from weft.model.growth import check_apart, expansion_file, grow
 from weft.model.resources import check_fits, declared_needs
 from weft.quantities import first_few, many
-from weft.runs.entries import workflow_to_entry
+from weft.runs.entries import without_categories, workflow_to_entry
 from weft.shell import check_listed
 from weft.store.content import digest_of
+from weft.store.digests import digests_of
 
 if TYPE_CHECKING:
+    from weft.runs.rest import Rest
     from weft.runs.session import Session
 
 ITEMS = "items"  # in the detail of a lost item: how many there were, which its place goes by
-CHANGED = (
-    "it has printed other tasks than those that it has added before; `weft run` begins with these"
-)
+CHANGED = "these are other tasks than those that it has added before; a new run begins with these"
 
 
 class Growing:
@@ -50,10 +56,12 @@ class Growing:
     def __init__(
         self,
         session: Session,
-        work: Callable[[Workflow], Workload],
+        work: Callable[[Workflow, Calls | None], Workload],
         claim: Callable[[Workflow], None],
+        results: Path,
     ) -> None:
         self._session, self._work, self._claim = session, work, claim
+        self._results = results
         self._refused: dict[int, TaskFailed] = {}  # by attempt
 
     def read(self, event: TaskFinished) -> list[Heard]:
@@ -68,7 +76,8 @@ class Growing:
         try:
             added = self._expand(task, event.time)
         except WeftError as error:
-            reason = f"what it has printed cannot be added: {error}"
+            how = "printed" if self._rest.calls is None else "returned"
+            reason = f"what it has {how} cannot be added: {error}"
             detail = {**(event.detail or {}), "reason": reason, CAUSE: EXPANSION}
             self._refused[event.attempt] = TaskFailed(event.attempt, event.time, OWN_FAULT, detail)
             return [self._refused[event.attempt]]
@@ -80,43 +89,95 @@ class Growing:
             return self._refused.get(event.attempt, event)
         return event
 
+    @property
+    def _rest(self) -> Rest:
+        assert self._session.rest is not None
+        return self._session.rest
+
     def _expand(self, task: int, time: float) -> TasksAdded | None:
-        """What is to be heard of the tasks that it has printed; None: there is nothing new."""
+        """What is to be heard of the tasks that it adds; None: there is nothing new."""
         coordinator, options = self._session.coordinator, self._session.header.options
-        workflow = coordinator.workflow
-        more = printed_by(workflow.task_names[task], options.directory)
-        digest = digest_of(json.dumps(workflow_to_entry(more)).encode())
+        workflow, name = coordinator.workflow, coordinator.workflow.task_names[task]
+        returned = None if self._rest.calls is None else returned_by(self._results, task, name)
+        more = printed_by(name, options.directory) if returned is None else returned.workflow
+        digest = digest_of_added(more, returned)
         if task in coordinator.expanded:
             if coordinator.expanded[task] != digest:
                 raise InputError(CHANGED)
             return None
-        if more.n_tasks == 0:
+        if more is None or more.n_tasks == 0:
+            if returned is not None:  # its readers take what it is, all the same
+                rest = self._rest.with_returned(task, returned, workflow, self._done())
+                self._session.machines.extend(workflow, rest.calls)
+                self._session.take_tasks(workflow, rest)
             return None
         header = self._session.header
         check_apart(more, {*header.up_to_date, *header.left_out}, header.others)
         grown = grow(workflow, task, more)
-        check_added(grown, workflow.n_items, options.directory, options.absolute)
+        if returned is None:
+            rest = self._rest
+            check_added(grown, workflow.n_items, options.directory, options.absolute)
+        else:
+            rest = self._rest.with_returned(task, returned, grown, self._done())
         check_fits(grown, coordinator.platform, declared_needs(grown))
-        find_scheme(options.on).check_work(self._work(grown))
+        find_scheme(options.on).check_work(self._work(grown, rest.calls))
         self._claim(grown)
-        return self._take(task, time, more, grown, digest)
+        return self._take(task, time, more, grown, rest, digest)
+
+    def _done(self) -> list[str]:
+        coordinator = self._session.coordinator
+        names = coordinator.workflow.task_names
+        return [names[t] for t in coordinator.state.tasks(TaskState.DONE).tolist()]
 
     def _take(
-        self, task: int, time: float, more: Workflow, grown: Workflow, digest: str
+        self, task: int, time: float, more: Workflow, grown: Workflow, rest: Rest, digest: str
     ) -> TasksAdded:
         """Have all that takes part in the run know the tasks, but for the coordinator."""
         session = self._session
         coordinator, directory = session.coordinator, session.header.options.directory
-        session.machines.extend(grown, None)
+        session.machines.extend(grown, rest.calls)
         known, platform = coordinator.estimates, coordinator.platform
         estimates = session.estimating.grow(
-            grown, None, directory, known, platform, session.machines
+            grown, rest.calls, directory, known, platform, session.machines
         )
-        done = [grown.task_names[t] for t in coordinator.state.tasks(TaskState.DONE).tolist()]
-        session.take_tasks(grown, done)
+        if rest.calls is None:
+            rest = rest.grown(grown, self._done(), session.header)
+        session.take_tasks(grown, rest)
         added = f"{many(more.n_tasks, 'task')}: {first_few(more.task_names)}"
         session.listener.said(f"{grown.task_names[task]} has added {added}")
         return TasksAdded(time, task, more, grown, estimates, digest)
+
+
+def digest_of_added(more: Workflow | None, returned: ReturnedTasks | None) -> str:
+    """By what it is known whether a task adds the same again."""
+    if returned is not None and more is not None:
+        more = without_categories(more)
+    entry: Any = None if more is None else workflow_to_entry(more)
+    if returned is not None:
+        entry = [entry, *digests_of([*returned.calls, Call(tuple, (returned.value,))])]
+    return digest_of(json.dumps(entry).encode())
+
+
+def returned_by(results: Path, number: int, name: str) -> ReturnedTasks:
+    """The tasks that a function has returned, by the number of its result; under its name."""
+    returned = load_result(results, number, name)
+    if not isinstance(returned, ReturnedTasks):
+        raise InputError("it was written by another version of weft: run it again")
+    if returned.problem:
+        raise InputError(returned.problem)
+    if returned.workflow is None:
+        return returned
+    names = tuple(f"{name}/{task}" for task in returned.workflow.task_names)
+    specs = {
+        task: replace(spec, category=spec.category or _category(returned.calls[task]))
+        for task, spec in returned.workflow.specs.items()
+    }
+    return replace(returned, workflow=replace(returned.workflow, task_names=names, specs=specs))
+
+
+def _category(call: Call | None) -> str | None:
+    """That of a function which says nothing itself."""
+    return None if call is None else qualified_name(call.function)
 
 
 def printed_by(task: str, directory: Path) -> Workflow:

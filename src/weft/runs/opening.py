@@ -125,7 +125,7 @@ def check_work(workflow: Workflow, calls: Calls | None, options: Options) -> Non
     """Every task must have something to run, and its files must stay where they belong."""
     if calls is not None and len(calls) != workflow.n_tasks:
         raise WeftError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
-    if calls is not None and any(spec.expand for spec in workflow.specs.values()):
+    if calls is not None and any(s.expand and calls[t] is None for t, s in workflow.specs.items()):
         raise InputError("the commands of a flow cannot add tasks: `expand` is for workflow files")
     work = workload(workflow, calls, options)
     if workflow.item_names is not None or len(work.functions) < workflow.n_tasks:
@@ -370,7 +370,7 @@ def open_run(
         recorder.note("beat", **moment(clock))
         session.begin = driver.begin if first is None else lambda: first
         session.rest, session.store, session.resources = rest, store, stack.pop_all()
-        session.growing = _growing(session, home, calls, options)
+        session.growing = _growing(session, home, options)
         return session
 
 
@@ -391,7 +391,7 @@ def find_rest(
         return Rest.whole(workflow, calls)
     rest = Rest.find(workflow, options, calls=calls)
     if rest.expansions:
-        find_scheme(options.on).check_work(workload(rest.workflow, calls, options))
+        find_scheme(options.on).check_work(workload(rest.workflow, rest.calls, options))
     return rest
 
 
@@ -452,13 +452,14 @@ def reopen_run(
         state = driver.coordinator.state
         done = [work.task_names[t] for t in state.tasks(TaskState.DONE).tolist()]
         if calls is not None and workflow is not None:
-            rest = Rest.resumed_calls(workflow, options, calls, done, header)
+            rest = Rest.resumed_calls(workflow, options, calls, done, header, replayed, home)
         elif uses_store(calls, options):
             rest = Rest.resumed(work, options, done, header)
         else:
             rest = Rest.whole(work)
         calls = rest.calls
-        changed = {} if calls is None else _check_calls(replayed, contents, calls, listener)
+        set_out = rest.set_out or calls
+        changed = {} if set_out is None else _check_calls(replayed, contents, set_out, listener)
         give_budget(driver, header.id, budget, over_budget)
         coordinator = driver.coordinator
         clock, known = Clock(replayed.until), last_moment(contents.entries)
@@ -488,13 +489,11 @@ def reopen_run(
         coordinator.forget_alarm()
         session.begin = lambda: take_up(session, clock.set, known, budget, outdated)
         session.rest, session.store, session.resources = rest, store, stack.pop_all()
-        session.growing = _growing(session, home, calls, options)
+        session.growing = _growing(session, home, options)
         return session
 
 
-def _growing(
-    session: Session, home: RunHome, calls: Calls | None, options: Options
-) -> Growing | None:
+def _growing(session: Session, home: RunHome, options: Options) -> Growing | None:
     """What a run needs to add tasks; None if no task of it does."""
     if not any(spec.expand for spec in session.header.workflow.specs.values()):
         return None
@@ -502,7 +501,10 @@ def _growing(
     def claim_all(workflow: Workflow) -> None:
         claim(home, outputs(workflow))
 
-    return Growing(session, lambda workflow: workload(workflow, calls, options), claim_all)
+    def work(workflow: Workflow, calls: Calls | None) -> Workload:
+        return workload(workflow, calls, options)
+
+    return Growing(session, work, claim_all, home.results)
 
 
 def _check_calls(
@@ -520,7 +522,8 @@ def _check_calls(
     for entry in contents.entries:
         if entry.get("t") == "resumed":
             known |= {int(task): digest for task, digest in entry.get("digests", {}).items()}
-    used = dict.fromkeys(state.tasks(TaskState.DONE, TaskState.RUNNING).tolist())
+    begun = state.tasks(TaskState.DONE, TaskState.RUNNING).tolist()
+    used = dict.fromkeys(task for task in begun if task < len(calls))  # but for what was added
     names = header.workflow.task_names
     changed = check_calls(names, known, calls, lambda task: task in used, header.id)
     unknown = [names[t] for t in used if known.get(t) is None and calls[t] is not None]

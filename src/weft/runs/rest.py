@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +18,24 @@ from weft.durable import reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.executors.results import KeptResults, NoResultError, load_result
 from weft.model import Estimates, Workflow
-from weft.model.call import Call, Calls, calls_of_part
+from weft.model.call import (
+    FAR,
+    Call,
+    Calls,
+    NoPartError,
+    Ref,
+    ReturnedTasks,
+    calls_of_part,
+    calls_with,
+    part_of,
+    replaced,
+)
 from weft.model.filenames import is_there
 from weft.model.growth import expansion_file, files_of, grow
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
 from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
-from weft.runs.growing import check_added, printed_by
+from weft.runs.growing import CHANGED, check_added, digest_of_added, printed_by, returned_by
 from weft.runs.home import RunHome, check_private, check_system, runs
 from weft.runs.journal import decode
 from weft.runs.lock import is_driven
@@ -36,6 +47,9 @@ from weft.store.parts import Part, folder_of, make_folder, parse, put
 from weft.store.run import RunStore
 from weft.store.store import KeptResult, Store, StoreError
 from weft.store.survey import EVERY_RUN, NEVER_RUN, Asked, State, Survey
+
+if TYPE_CHECKING:
+    from weft.runs.replay import Replayed
 
 _LISTED = 5
 _OUTDATED = (State.STALE, State.UNSURE)
@@ -58,6 +72,20 @@ class Rest:
     kept: KeptResults | None = None  # results of functions, of all runs of the directory
     # what tasks have printed that are up to date, and have added tasks before anything was run
     expansions: Mapping[str, Workflow] = field(default_factory=dict)
+    set_out: tuple[Call | None, ...] | None = None  # its calls before any tasks were added
+
+    @property
+    def outer(self) -> list[int]:
+        """The tasks whose results are taken of others, by their numbers in the whole."""
+        names = () if self.survey is None else self.survey.workflow.task_names
+        index = {name: task for task, name in enumerate(names)} if self.taken else {}
+        return [index[name] for name in self.taken]
+
+    @property
+    def first(self) -> int:
+        """The first number of these among the results of the run."""
+        whole = self.workflow if self.survey is None else self.survey.workflow
+        return FAR if _grows(whole) else len(self.numbers)
 
     @staticmethod
     def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
@@ -86,6 +114,9 @@ class Rest:
         kept = None if calls is None else _kept_results(options.directory)
         survey, former = _survey(workflow, options, calls=calls, kept=kept)
         expansions = dict[str, Workflow]()
+        if kept is not None and _grows(workflow):
+            survey, options = _with_returned(survey, options, kept, expansions)
+            workflow, calls = survey.workflow, survey.calls
         while calls is None and (news := _known_expansions(survey, expansions)):
             workflow, options = _with_known(workflow, options, news, expansions)
             survey, former = _survey(workflow, options)
@@ -94,7 +125,9 @@ class Rest:
         names = workflow.task_names
         runs = [state in (State.STALE, State.UNSURE) for state in survey.states]
         numbers = tuple(t for t, is_run in enumerate(runs) if is_run)
-        part, outer = (None, ()) if calls is None else calls_of_part(calls, numbers)
+        part, outer = (
+            (None, ()) if calls is None else _part_of(workflow, calls, numbers, expansions)
+        )
         return Rest(
             workflow.part(np.array(runs, dtype=np.bool_)),
             numbers,
@@ -141,6 +174,40 @@ class Rest:
         data = self.survey.memory.data
         survey = Survey(workflow, data, Store.read(data), asked)
         return replace(self, workflow=workflow, numbers=numbers, survey=survey)
+
+    def with_returned(
+        self, task: int, returned: ReturnedTasks, workflow: Workflow, done: Collection[str]
+    ) -> Rest:
+        """The same with what a function of it adds, which makes it this workflow."""
+        survey, by = self.survey, self.numbers[task]
+        assert self.calls is not None
+        if survey is None:
+            calls = _calls_with(self.calls, by, returned, workflow.task_names[task])
+            return replace(
+                self, workflow=workflow, numbers=tuple(range(len(calls))), calls=tuple(calls)
+            )
+        whole, more = survey.workflow, returned.workflow
+        name, n = whole.task_names[by], whole.n_tasks
+        calls = _calls_with(survey.calls, by, returned, name)
+        whole = whole if more is None else grow(whole, by, more)
+        numbers = (*self.numbers, *range(n, whole.n_tasks))
+        names, asked = {*whole.task_names}, survey.asked
+        force = names if asked.force is True else {*(asked.force or ())}
+        asked = replace(
+            asked,
+            targets=_with_added(asked.targets, name, more),
+            force=force.difference(done),
+            done={*done},
+        )
+        data = survey.memory.data
+        again = Survey(whole, data, Store.read(data), asked, calls)
+        for k, other in enumerate(survey.workflow.task_names):
+            if other in done and (content := survey.content_of(k)):
+                again.take_as(k, content)  # it may be in memory only
+        for k, result in zip(self.outer, self.taken.values(), strict=True):
+            again.take_as(k, result.content)
+        part, _ = calls_of_part(calls, numbers, self.first, self.outer)
+        return replace(self, workflow=workflow, numbers=numbers, survey=again, calls=part)
 
     def others(self) -> dict[str, str]:
         """Where tasks may be added: files of tasks that are no part of this, and their makers."""
@@ -203,8 +270,15 @@ class Rest:
         calls: Calls,
         done: Collection[str],
         header: Header,
+        replayed: Replayed,
+        home: RunHome,
     ) -> Rest:
-        """The same of functions, of which `workflow` and `calls` are the whole."""
+        """The same of functions, of which `workflow` and `calls` are all that is declared."""
+        set_out = None
+        if _grows(workflow):
+            grown = _Regrown(workflow, calls, options, home)
+            set_out = grown.add_all(header, replayed, done)
+            workflow, calls, options = grown.workflow, grown.calls, grown.options
         kept, replaces = _kept_results(options.directory), _replaces(workflow, options)
         options = replace(options, force=_still_forced(workflow, options, done))
         survey, former = _survey(workflow, options, done, header, calls, kept, replaces)
@@ -213,7 +287,7 @@ class Rest:
         names = workflow.task_names
         own = {*header.workflow.task_names}
         numbers = tuple(t for t, name in enumerate(names) if name in own)
-        part, outer = calls_of_part(calls, numbers)
+        part, outer = _part_of(workflow, calls, numbers, header.expansions)
         taken = {names[t]: header.taken[names[t]] for t in outer}
         changed = [n for n, r in taken.items() if not survey.is_result(names.index(n), r.content)]
         if changed and header.python == PYTHON:
@@ -227,7 +301,8 @@ class Rest:
         for number, task in enumerate(numbers):
             survey.recall(task, header.id, number)
         more = (header.up_to_date, header.left_out)
-        return Rest(header.workflow, numbers, {}, *more, survey, former, part, taken, kept)
+        rest = Rest(header.workflow, numbers, {}, *more, survey, former, part, taken, kept)
+        return replace(rest, set_out=set_out)
 
     def open_store(self, home: RunHome) -> RunStore | None:
         """The store, as a run asks it; it is made, and mended if it must be."""
@@ -236,17 +311,17 @@ class Rest:
         store = Store.open(home.data, lambda run: _is_live(home.data, run))
         self.warnings[:] = store.warnings or self.warnings  # now also where what is damaged went
         self._keep([self.former.lines])
-        index = {name: task for task, name in enumerate(self.survey.workflow.task_names)}
-        outer = [index[name] for name in self.taken]
-        opened = RunStore(self.survey, home.id, self.numbers, self.kept, outer)
+        outer = self.outer
+        opened = RunStore(self.survey, home.id, self.numbers, self.kept, outer, self.first)
         self._bring_results(home, opened, outer)
         return opened
 
     def _bring_results(self, home: RunHome, store: RunStore, tasks: Sequence[int]) -> None:
         """Have the results of other runs that are needed among those of this run."""
         assert self.survey is not None
+        first = self.first
         for k, (name, result) in enumerate(self.taken.items()):
-            number = len(self.numbers) + k
+            number = first + k
             assert self.kept is not None
             if self.kept.has(result._replace(run=home.id, number=number)):
                 continue
@@ -261,7 +336,23 @@ class Rest:
             store.add_call(making, name, KeptResult(home.id, number, result.content, file))
 
     def load(self, home: Path, task: int, name: str) -> Any:
-        """The result of a function, by the number of its task in the whole: of whichever run."""
+        """The result of a function, by the number of its task in the whole: of whichever run.
+
+        Of one that has added tasks, it is made of theirs.
+        """
+        whole = self.workflow if self.survey is None else self.survey.workflow
+        found = self._load(home, task, name)
+        if not whole.spec(task).expand:
+            return found
+        inner = () if found.workflow is None else found.workflow.task_names
+
+        def result(ref: Ref) -> Any:
+            other = f"{name}/{inner[ref.task]}"
+            return part_of(self._load(home, whole.task_names.index(other), other), ref.path, other)
+
+        return replaced(found.value, Ref, result)
+
+    def _load(self, home: Path, task: int, name: str) -> Any:
         if task in self.numbers:
             return load_result(home / "results", self.numbers.index(task), name)
         if name in self.left_out or self.survey is None or self.kept is None:
@@ -420,6 +511,113 @@ def _with_known(
             if options.force is not True:
                 options = replace(options, force=(*(options.force or ()), name))
     return workflow, options
+
+
+def _grows(workflow: Workflow) -> bool:
+    return any(spec.expand for spec in workflow.specs.values())
+
+
+def _calls_with(calls: Calls, by: int, returned: ReturnedTasks, name: str) -> list[Call | None]:
+    try:
+        return calls_with(calls, by, returned, name)
+    except (NoPartError, TypeError) as error:  # the latter: a list where a set should hold it
+        raise InputError(f"a task cannot take it as its result: {error}") from None
+
+
+def _part_of(
+    workflow: Workflow, calls: Calls, numbers: Sequence[int], expansions: Mapping[str, Workflow]
+) -> tuple[tuple[Call | None, ...], tuple[int, ...]]:
+    """The calls of a part, and others whose results it needs, or which have added tasks."""
+    if not _grows(workflow):
+        return calls_of_part(calls, numbers)
+    also = [workflow.task_names.index(name) for name in expansions]
+    return calls_of_part(calls, numbers, FAR, also)
+
+
+def _with_added(targets: Collection[str], name: str, more: Workflow | None) -> tuple[str, ...]:
+    """What is asked for: with a task, all that it adds."""
+    added = more.task_names if more is not None and name in targets else ()
+    return tuple(dict.fromkeys((*targets, *added)))
+
+
+def _with_returned(
+    survey: Survey, options: Options, kept: KeptResults, known: dict[str, Workflow]
+) -> tuple[Survey, Options]:
+    """The survey of a flow with what functions have added before, if they are up to date.
+
+    One whose tasks cannot be added, or that has to be made again for them, is forced: it runs.
+    """
+    declared = survey.workflow, survey.calls, options.targets
+    while True:
+        workflow, calls, names = survey.workflow, survey.calls, survey.workflow.task_names
+        is_new = [t for t, spec in workflow.specs.items() if spec.expand and names[t] not in known]
+        new = [t for t in is_new if survey.states[t] is State.UP_TO_DATE]
+        lost = [n for n in known if survey.states[names.index(n)] is not State.UP_TO_DATE]
+        if lost:
+            (workflow, calls, targets), new = declared, []
+            options = replace(options, targets=targets)
+            known.clear()
+        elif not new:
+            return survey, options
+        for task in new:
+            name, result = names[task], survey.results[task]
+            try:
+                if result is None or result.call is None or not kept.has(result.call):
+                    raise NoResultError(name)
+                folder = Path(kept.folder(result.call.run))
+                returned = returned_by(folder, result.call.number, name)
+                more = returned.workflow
+                grown = workflow if more is None else grow(workflow, task, more)
+                workflow, calls = grown, _calls_with(calls, task, returned, name)
+                known[name] = more or Workflow.from_items("", [], [], [])
+                options = replace(options, targets=_with_added(options.targets, name, more))
+            except WeftError:  # it says so when it is run
+                lost.append(name)
+        if lost:
+            force = () if isinstance(options.force, bool) else options.force
+            options = replace(options, force=(*force, *lost))
+        survey, _ = _survey(workflow, options, calls=calls, kept=kept)
+
+
+class _Regrown:
+    """A flow with all that a run has added to it, as what its functions returned is kept there."""
+
+    def __init__(self, workflow: Workflow, calls: Calls, options: Options, home: RunHome) -> None:
+        self.workflow, self.calls, self.options, self._home = workflow, calls, options, home
+
+    def add_all(
+        self, header: Header, replayed: Replayed, done: Collection[str]
+    ) -> tuple[Call | None, ...]:
+        """Add what was there when the run set out, then the rest; its calls in between."""
+        for name in header.expansions:
+            self._add(name, FAR + list(header.taken).index(name))
+        own, names = {*replayed.declared.task_names}, self.workflow.task_names
+        numbers = [t for t, name in enumerate(names) if name in own]
+        set_out, _ = _part_of(self.workflow, self.calls, numbers, header.expansions)
+        names, digests = header.workflow.task_names, replayed.driver.coordinator.expanded
+        for task, digest in digests.items():
+            self._add(names[task], task, digest if header.python == PYTHON else "")
+        for task, name in enumerate(names):  # some add nothing
+            if name in done and task not in digests and header.workflow.spec(task).expand:
+                self._add(name, task)
+        return set_out
+
+    def _add(self, name: str, number: int, digest: str = "") -> None:
+        task = self.workflow.task_names.index(name)
+        try:
+            returned = returned_by(self._home.results, number, name)
+            if digest and digest_of_added(returned.workflow, returned) != digest:
+                raise InputError(CHANGED)
+            self.calls = _calls_with(self.calls, task, returned, name)
+        except WeftError as error:
+            raise InputError(
+                f"the tasks that {name!r} has added cannot be had any more ({error}): begin a new "
+                "run (without resume)"
+            ) from None
+        if returned.workflow is not None:
+            self.workflow = grow(self.workflow, task, returned.workflow)
+        targets = _with_added(self.options.targets, name, returned.workflow)
+        self.options = replace(self.options, targets=targets)
 
 
 def _kept_results(directory: Path) -> KeptResults:

@@ -293,13 +293,11 @@ class Session:
         self.ask_for_beat()
         self.driver.drive(commands)
 
-    def take_tasks(self, workflow: Workflow, done: list[str]) -> None:
-        """There are more tasks, at the end; these are done."""
-        self.header = replace(self.header, workflow=workflow)
-        if self.rest is not None:
-            self.rest = self.rest.grown(workflow, done, self.header)
-            if self.store is not None and self.rest.survey is not None:
-                self.store.survey_again(self.rest.survey, self.rest.numbers)
+    def take_tasks(self, workflow: Workflow, rest: Rest) -> None:
+        """There are more tasks, at the end."""
+        self.header, self.rest = replace(self.header, workflow=workflow), rest
+        if self.store is not None and rest.survey is not None:
+            self.store.survey_again(rest.survey, rest.numbers, rest.outer, rest.first)
 
     def look(self, events: list[Event]) -> None:
         """Note and show what was heard, once what follows from it is under way."""

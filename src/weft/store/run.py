@@ -40,15 +40,23 @@ class RunStore:
         numbers: Sequence[int],
         kept: KeptSource | None = None,
         taken: Iterable[int] = (),
+        first: int | None = None,
     ) -> None:
         self.folder, self.run, self.kept = str(survey.store.folder), run, kept
         self._made: queue.SimpleQueue[tuple[int, Mapping[str, Entry], str]] = queue.SimpleQueue()
-        self.survey_again(survey, numbers, taken)
+        self.survey_again(survey, numbers, taken, first)
 
     def survey_again(
-        self, survey: Survey, numbers: Sequence[int], taken: Iterable[int] = ()
+        self,
+        survey: Survey,
+        numbers: Sequence[int],
+        taken: Iterable[int] = (),
+        first: int | None = None,
     ) -> None:
-        """Go by this survey from now on: of a run that begins, or has more tasks."""
+        """Go by this survey from now on: of a run that begins, or has more tasks.
+
+        What is taken of others is numbered from `first` on, or else behind its own tasks.
+        """
         if hasattr(self, "_survey"):
             self._keep_news()
         self._survey, self._numbers = survey, numbers
@@ -57,7 +65,8 @@ class RunStore:
         names, done = survey.workflow.task_names, survey.asked.done
         known = [n for n in known if n in self._own and survey.can_be_taken(n)]
         self._found = [self._own[n] for n in known if names[n] not in done]
-        self._with_taken = [*numbers, *taken]
+        own = dict(enumerate(numbers))
+        self._with_taken = own | dict(enumerate(taken, len(numbers) if first is None else first))
         self.__dict__.pop("_as_it_is", None)
 
     def begin(self, task: int) -> tuple[Making, Result | None]:

@@ -110,11 +110,11 @@ class Survey:
         self._graph = WorkflowGraph(workflow, asked.targets)
         if asked.every_result:
             self._graph.products = {t for t, wanted in enumerate(self._graph.wanted) if wanted}
-        self._calls: Calls = (None,) * workflow.n_tasks if calls is None else calls
+        self.calls: Calls = (None,) * workflow.n_tasks if calls is None else calls
         self._digests = CallDigests()
         self.uncertain: dict[str, str] = {}  # calls that cannot be compared, each with the reason
         # the tasks whose results a call takes
-        self._taken = [[] if call is None else refs(call) for call in self._calls]
+        self._taken = [[] if call is None else refs(call) for call in self.calls]
         self._named = NamedFiles(os.fspath(data), asked.anywhere, self._graph.has_many)
         n, wanted = workflow.n_tasks, self._graph.wanted
         self.states = [State.UNSURE if wanted[t] else State.LEFT_OUT for t in range(n)]
@@ -149,7 +149,7 @@ class Survey:
 
     def fed_by_files(self) -> list[int]:
         """The functions that read files, or take what comes of them: these may have changed."""
-        fed = [call is not None and bool(self._graph.read[t]) for t, call in enumerate(self._calls)]
+        fed = [call is not None and bool(self._graph.read[t]) for t, call in enumerate(self.calls)]
         for task in self.workflow.order.tolist():
             known = self.workflow.task_names[task] not in self.uncertain
             fed[task] = known and (fed[task] or any(fed[other] for other in self._taken[task]))
@@ -157,7 +157,7 @@ class Survey:
 
     def making(self, task: int) -> Making:
         """What an attempt that is about to start is made from, as it is on disk now."""
-        if self._calls[task] is not None:
+        if self.calls[task] is not None:
             return self._making_of_call(task)
         graph, spec = self._graph, self.workflow.spec(task)
         self._named.forget()
@@ -220,7 +220,7 @@ class Survey:
 
     def imports(self, task: int) -> dict[str, str]:
         """What a function counts on of its program where it runs; nothing if it has no key."""
-        call = self._calls[task]
+        call = self.calls[task]
         if call is None or self._check_comparable(call, task):
             return {}
         return self._digests.imports(call)
@@ -233,7 +233,7 @@ class Survey:
         recipe, name = making.recipe, self.workflow.task_names[task]
         if recipe is None or self._is_forced(task):
             return None
-        if self._calls[task] is not None:
+        if self.calls[task] is not None:
             return self._kept_result(recipe)
         if recipe.outputs or self.workflow.spec(task).cache:
             return next(filter(self.is_there, self.store.results(recipe.key)), None)
@@ -288,7 +288,7 @@ class Survey:
         for name in self._graph.made[task]:
             if name not in contents and (found := self.memory.content(name)) is not None:
                 self._disk[name] = self._known[name] = found
-        if self._calls[task] is not None:
+        if self.calls[task] is not None:
             self._known[_result_name(task)] = content
         self.states[task] = State.DONE
         decided = Decided([], [])
@@ -452,7 +452,7 @@ class Survey:
         spec = self.workflow.spec(task)
         if self._is_forced(task):
             return State.STALE, "asked for", None
-        known = self._calls[task] is not None or self._graph.made[task] or spec.cache
+        known = self.calls[task] is not None or self._graph.made[task] or spec.cache
         if not known and self.workflow.task_names[task] not in self.asked.done:
             return State.STALE, EVERY_RUN, None
         if recipe is None:
@@ -465,13 +465,13 @@ class Survey:
 
     def _by_key(self, task: int, recipe: Recipe) -> list[Result]:
         """What anybody's task has given from the same."""
-        kept = self._kept_result(recipe) if self._calls[task] is not None else None
+        kept = self._kept_result(recipe) if self.calls[task] is not None else None
         return self.store.results(recipe.key) if kept is None else [kept]
 
     def _done_by_run(self, task: int, recipe: Recipe) -> list[Result]:
         """What a task of this run has given, by what it declares: a script is used as it is now."""
         name = self.workflow.task_names[task]
-        if name not in self.asked.done or self._calls[task] is not None:
+        if name not in self.asked.done or self.calls[task] is not None:
             return []
         declared = {file: recipe.inputs[file] for file in self._graph.read[task]}
 
@@ -493,7 +493,7 @@ class Survey:
         unknown = self._unknown(task)
         if not unknown:
             return State.STALE, note, None
-        if (call := self._calls[task]) is not None:
+        if (call := self.calls[task]) is not None:
             return self._without_results(task, call, unknown[0])
         partial = self._partial(task, {*unknown})
         last = self.made_by(task)
@@ -543,7 +543,7 @@ class Survey:
     def _holds(self, task: int, result: Result) -> bool:
         """Whether what came out is still there, as far as it is needed."""
         if result.call is not None:
-            return self._calls[task] is not None and (
+            return self.calls[task] is not None and (
                 task not in self._graph.products or self.asked.has_result(result.call)
             )
         for name, entry in result.outputs.items():
@@ -579,7 +579,7 @@ class Survey:
                 if self._is_mixed(name):
                     return f"some files of its output {name} are missing, or of another attempt"
                 return f"its output {name} was changed by hand"
-        if self._calls[task] is not None:
+        if self.calls[task] is not None:
             return "its result is not there any more"
         return "its outputs are not all of one attempt"
 
@@ -596,7 +596,7 @@ class Survey:
 
     def _recipe(self, task: int) -> tuple[Recipe | None, str]:
         """The recipe of a task; or else why there is none, if not for what is being made again."""
-        if self._calls[task] is not None:
+        if self.calls[task] is not None:
             return self._recipe_of_call(task)
         inputs, after = self._inputs(task), self._after(task)
         known = {name: content for name, content in inputs.items() if content is not None}
@@ -607,7 +607,7 @@ class Survey:
         return recipe_of_command(spec, known, self._graph.made[task], after), ""
 
     def _recipe_of_call(self, task: int) -> tuple[Recipe | None, str]:
-        call = self._calls[task]
+        call = self.calls[task]
         assert call is not None
         if note := self._check_comparable(call, task):
             return None, note

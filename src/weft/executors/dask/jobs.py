@@ -64,8 +64,12 @@ class DaskJobs(Jobs):
     def inputs(self) -> list[list[int]]:
         """The tasks whose results each task reads, in the order in which they are passed to it."""
         if self.calls is not None:  # their files are in a directory that all see
-            n = self.workflow.n_tasks
-            return [[t for t in refs(call) if t < n] for call in self.calls]
+            n, expands = self.workflow.n_tasks, self._expands
+            taken = [[t for t in refs(call) if t < n] for call in self.calls]
+            # what a function returns to add tasks is read here: others take their results
+            return (
+                [[t for t in tasks if not expands(t)] for tasks in taken] if self._grows else taken
+            )
         producers = self.workflow.item_producer
         return [
             list(dict.fromkeys(int(producers[i]) for i in self.read(t) if producers[i] >= 0))
@@ -105,7 +109,14 @@ class DaskJobs(Jobs):
 
     def may_begin_ahead(self, task: int) -> bool:
         """Whether nobody sees what a task does before it is asked for, nor can files change."""
-        return self.call(task) is not None and not self.files(self.read(task))
+        call = self.call(task)
+        # who reads of one that adds tasks will take other results
+        if call is None or (self._grows and any(map(self._expands, refs(call)))):
+            return False
+        return not self.files(self.read(task))
+
+    def _expands(self, number: int) -> bool:
+        return number < self.workflow.n_tasks and self.workflow.spec(number).expand
 
     def is_product(self, task: int) -> bool:
         """Whether the result of a function is for the user, not for another task."""

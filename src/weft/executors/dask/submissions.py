@@ -158,7 +158,7 @@ class Items:
         if producer == EXTERNAL or self._jobs.is_in_directory(producer):
             return [ItemArrived(command.transfer, 0.0)]
         result = self._results.get(producer)
-        if result is None and producer in self._jobs.at_home:
+        if result is None and (producer in self._jobs.at_home or self._jobs.is_product(producer)):
             return [ItemArrived(command.transfer, 0.0)]
         if result is None:
             hosts = sorted(self.forget(producer) | {command.source})
