@@ -278,6 +278,10 @@ class History:
             known.append(Measured(self._stamp(at), seconds, _bytes(size)))
             _prune(known)
 
+    def links(self) -> set[tuple[str, str]]:
+        """The machines between which anything went, each pair in the order of their names."""
+        return {(min(pair), max(pair)) for pair in self._transfers}
+
     def between(self, source: str, target: str) -> list[Measured]:
         """The transfers from one machine to the other that count."""
         return newest(self._transfers.get((source, target), []))

@@ -23,7 +23,7 @@ from weft.executors.cpu_share import INTERVAL, differs
 from weft.executors.trees import bytes_in
 from weft.executors.usage import AT_MOST, CPU, MEMORY, READ, WRITTEN, plain
 from weft.history.memory import MemoryNeeds, Need
-from weft.history.predictor import SAID, Prediction, Source, predict
+from weft.history.predictor import SAID, Prediction, Source, predict, predict_links
 from weft.history.records import (
     FailureRecord,
     History,
@@ -475,6 +475,37 @@ def _by_progress(coordinator: Coordinator, event: SpeedChanged) -> float:
     return float(min(1.0, max(0.0, rate * expected * mend)))
 
 
+def with_links(
+    platform: Platform,
+    machine: Callable[[int], str],
+    records: History,
+    known: Platform | None = None,
+) -> Platform:
+    """The platform with links as earlier runs have measured them; what is known keeps what it has.
+
+    Both ways are alike: the one that was measured more often tells.
+    """
+    startup, per_unit = platform.startup.copy(), platform.time_per_unit.copy()
+    first = 0
+    if known is not None:
+        first = known.n_hosts
+        startup[:first, :first], per_unit[:first, :first] = known.startup, known.time_per_unit
+    hosts = range(platform.n_hosts)
+    places = {machine(int(np.argmax(platform.host == host))): host for host in hosts}
+    for ends in sorted(records.links()):
+        a, b = (places.get(end, -1) for end in ends)
+        if min(a, b) < 0 or max(a, b) < first or per_unit[a, b] <= 0:  # 0: both see the files
+            continue
+        there, back = (len(records.between(*pair)) for pair in (ends, ends[::-1]))
+        found = predict_links(*(ends if there >= back else ends[::-1]), records)
+        if found is not None and found.link.time_per_unit > 0:
+            startup[a, b] = startup[b, a] = found.link.startup
+            per_unit[a, b] = per_unit[b, a] = found.link.time_per_unit
+    if (per_unit == platform.time_per_unit).all() and (startup == platform.startup).all():
+        return platform
+    return replace(platform, startup=startup, time_per_unit=per_unit)
+
+
 class Links:
     """How fast links are, by what has arrived over them."""
 
@@ -550,6 +581,7 @@ def _here(
     platform, machines = scheme.look(on)
     platform = priced(platform, lambda p: machines[p], price_rules(price))
     estimating = Estimating.look_back(workflow, Path(directory), use_history, warn)
+    platform = with_links(platform, lambda p: machines[p], estimating.history)
     prediction = estimating.with_memory(estimating.expected(platform, machines), platform)
     return Expectation(
         platform,

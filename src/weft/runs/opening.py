@@ -48,7 +48,7 @@ from weft.runs.entries import (
     now_in_words,
     rules_of,
 )
-from weft.runs.estimates import Estimating
+from weft.runs.estimates import Estimating, with_links
 from weft.runs.growing import Growing
 from weft.runs.home import RunHome, check_system
 from weft.runs.journal import Contents, Journal
@@ -315,6 +315,7 @@ def open_run(
         prediction = estimating.predict(machines.platform, machines)
         prediction = estimating.with_memory(prediction, machines.platform)
         platform = _priced(machines, options, listener)
+        platform = with_links(platform, machines.machine, estimating.history)
         with nullcontext() if source is None else in_file(source):
             check_fits(workflow, platform, prediction.estimates.needs)
         if options.budget is not None:

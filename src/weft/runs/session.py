@@ -39,7 +39,7 @@ from weft.model.events import (
     WakeAt,
 )
 from weft.runs.entries import Header, JournalRecorder
-from weft.runs.estimates import Estimating, Links, as_measured
+from weft.runs.estimates import Estimating, Links, as_measured, with_links
 from weft.runs.growing import Growing, as_lost
 from weft.runs.home import RunHome
 from weft.runs.money import Lateness, Overdue, Spending, priced
@@ -356,6 +356,7 @@ class Session:
         platform = priced(
             platform, self.machines.machine, options.price, options.transfer_price, known
         )
+        platform = with_links(platform, self.machines.machine, self.estimating.history, known)
         estimates = self.estimating.predict(platform, self.machines).estimates
         return self._new_estimates(now, estimates, platform)
 

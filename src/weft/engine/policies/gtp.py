@@ -93,7 +93,10 @@ class GtpR(_GlobalPositioning):
 
 @dataclass(frozen=True)
 class GtpC(_GlobalPositioning):
-    """As gtp, and fetches data from the cheapest copy."""
+    """As gtp, and fetches data from the cheapest copy; on Dask, results of 1 MB and more.
+
+    What is smaller travels there with the task that reads it, from where Dask takes it.
+    """
 
     name: ClassVar[str] = "gtp/c"
     reuse: ClassVar[Reuse] = Reuse.ANYWHERE

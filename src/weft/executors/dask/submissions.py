@@ -47,7 +47,7 @@ class Items:
         self._task_of: dict[str, int] = {}
         self._unneeded: list[Any] = []  # futures to let go of, all in one message
         self._under_way: dict[tuple[str, str], list[SendItem]] = {}  # by key and address
-        self._to_send: list[tuple[str, str]] = []
+        self._to_send: list[tuple[str, str, str]] = []  # key, to, from
 
     def extend(self) -> None:
         """There are more tasks, which may read what others have read before."""
@@ -166,9 +166,10 @@ class Items:
         if result.bytes < BIG:
             self._claims[producer].add(command.target)
             return [ItemArrived(command.transfer, 0.0)]
-        route = (result.key, self._cluster.platform.host_names[command.target])
+        names = self._cluster.platform.host_names
+        route = (result.key, names[command.target])
         if route not in self._under_way:
-            self._to_send.append(route)
+            self._to_send.append((*route, names[command.source]))
         self._under_way.setdefault(route, []).append(command)
         return []
 

@@ -530,15 +530,21 @@ def tell_workers(name: str, dask_scheduler: Any = None) -> dict[str, tuple[Any, 
     return workers
 
 
-def fetch(name: str, wanted: Sequence[tuple[str, str]], dask_scheduler: Any = None) -> None:
-    """Have workers fetch results, given as (key, address); what is there is told at once."""
+def fetch(name: str, wanted: Sequence[tuple[str, str, str]], dask_scheduler: Any = None) -> None:
+    """Have workers fetch results, given as (key, to, from); what is there is told at once."""
     there = list[CopyMessage]()
-    for key, address in wanted:
+    for key, address, source in wanted:
         task, worker = dask_scheduler.tasks.get(key), dask_scheduler.workers.get(address)
         if task is None or worker is None or not task.who_has:
             continue  # the client hears of such losses by other ways
         if worker in task.who_has:
             there.append(CopyMessage(key, address, task.nbytes))
+        elif any(holder.address == source for holder in task.who_has):
+            # what the scheduler's own request would say, but that it names every holder; if this
+            # one fails, the worker asks the scheduler for others
+            told = {"who_has": {key: [source]}, "nbytes": {key: task.nbytes}}
+            request = {"op": "acquire-replicas", "stimulus_id": f"{name}-fetch", **told}
+            dask_scheduler.stream_comms[address].send(request)
         else:
             dask_scheduler.request_acquire_replicas(address, [key], stimulus_id=f"{name}-fetch")
     if there:
