@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ MB = 1e6
 
 
 @pytest.fixture(scope="module")
-def three() -> Iterator[distributed.LocalCluster]:
+def three() -> Iterator[Any]:
     """Three workers in this process: tests can look at what each has fetched."""
     options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(
@@ -37,7 +38,7 @@ def three() -> Iterator[distributed.LocalCluster]:
 
 @pytest.mark.parametrize("source", [0, 1])
 def test_a_copy_comes_from_the_source_that_was_chosen(
-    three: distributed.LocalCluster, tmp_path: Path, source: int
+    three: Any, tmp_path: Path, source: int
 ) -> None:
     calls = [Call(blob, (BIG,)), Call(length, (Ref(0),))]
     workflow, address = functions(calls, {0: [1]}), three.scheduler_address
@@ -52,9 +53,7 @@ def test_a_copy_comes_from_the_source_that_was_chosen(
         assert workers[names[2]].transfer_incoming_log[-1]["who"] == names[source]
 
 
-def test_a_source_that_does_not_hold_it_is_replaced(
-    three: distributed.LocalCluster, tmp_path: Path
-) -> None:
+def test_a_source_that_does_not_hold_it_is_replaced(three: Any, tmp_path: Path) -> None:
     calls = [Call(blob, (BIG,)), Call(length, (Ref(0),))]
     workflow, address = functions(calls, {0: [1]}), three.scheduler_address
     with running(workflow, address, tmp_path, calls) as executor:
@@ -64,7 +63,7 @@ def test_a_source_that_does_not_hold_it_is_replaced(
 
 
 def test_a_run_begins_with_the_links_of_former_runs(
-    three: distributed.LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    three: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
     on = three.scheduler_address.replace("tcp", "dask")
