@@ -247,6 +247,31 @@ def test_what_would_be_wrong_of_it_is_told_before_anything_runs(
         weft.load(loop_with(table, count))
 
 
+def test_a_loop_that_reads_what_another_one_makes_waits_for_it(tmp_path: Path) -> None:
+    tasks = cast("dict[str, Any]", LOOP["tasks"])
+    foreach = {"part": "glob(parts/*.txt)"}
+    second = {
+        "foreach": foreach,
+        "run": "cat {input} {input} > {output}",
+        "inputs": ["counts/{part.stem}.num"],
+        "outputs": ["twice/{part.stem}.num"],
+    }
+    table = {
+        "run": "cat {inputs} > {output}",
+        "inputs": {"all": "twice/{part.stem}.num"},
+        "outputs": ["table.txt"],
+    }
+    work: Any = {**LOOP, "tasks": {"twice-{part.stem}": second, **tasks, "table": table}}
+    (tmp_path / "list.txt").write_text("1 2")
+    for word, right in (("x", "2\n2\n2\n2\n"), ("1", "1\n1\n0\n0\n")):
+        run = f"(grep -o {word} {{part}} || true) | wc -l > {{output}}"  # of the first loop alone
+        work["tasks"]["count-{part.stem}"] = {**tasks["count-{part.stem}"], "run": run}
+        outcome = weft.run(work, "local:2", dir=tmp_path)
+        assert outcome.ok, outcome.failures
+        assert (tmp_path / "table.txt").read_text() == right
+        assert len(weft.run(work, "local:2", dir=tmp_path).up_to_date) == 8
+
+
 def test_the_pattern_of_a_loop_may_have_parameters(tmp_path: Path) -> None:
     text = json.dumps(LOOP).replace("parts/*.txt", "{folder}/*.txt")
     work = json.loads(text.replace('"word": "x"', '"word": "x", "folder": "parts"'))

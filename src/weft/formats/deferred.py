@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 TEMPLATE = "TEMPLATE"
@@ -59,3 +60,21 @@ def deferred(
         "inputs": [*dict.fromkeys(patterns)],
         "expand": True,
     }
+
+
+@dataclass(frozen=True)
+class LaterLoop:
+    """A loop over files that a task has yet to make: the task in its place, and its files."""
+
+    called: str
+    task: dict[str, object]
+    read: set[str]  # patterns of the files of its tasks
+    made: set[str]
+
+
+def let_wait(loops: Sequence[LaterLoop]) -> None:
+    """Tasks that read what those of another loop make are added when these are there."""
+    for loop in loops:
+        makers = [one.called for one in loops if one is not loop and one.made & loop.read]
+        if makers:
+            loop.task["after"] = makers

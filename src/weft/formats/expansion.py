@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.errors import InputError
 from weft.files import printable, read_text
-from weft.formats.deferred import deferred, loops_over
+from weft.formats.deferred import LaterLoop, deferred, let_wait, loops_over
 from weft.formats.fields import (
     check_fields,
     mapping,
@@ -38,6 +38,7 @@ from weft.formats.templates import (
     Variables,
     check_names,
     check_variable,
+    files_of,
     fill,
     finish,
     prepare,
@@ -68,6 +69,7 @@ def expand(
         shell = part.content.get("shell")
         waiting.append((part, entries, shell if isinstance(shell, str) else None))
         expansion.templates += [(part, t) for t in entries.values() if isinstance(t, Template)]
+    let_wait(makers.later)
     _check_names(waiting)
     for part, entries, shell in waiting:
         with part.reading():
@@ -136,8 +138,13 @@ def _later(
         raise wrong(problem, "tasks", key, "inputs")
     called, entry = deferred(key, body, document, params, list(made.values()))
     template = prepare_later(key, body, made, params, directory)
-    finish(template, makers)
+    rows = finish(template, makers)
     makers.add_later(template, called)
+    read, written = (
+        {file for row in rows for file in files_of(row.get(field))}
+        for field in ("inputs", "outputs")
+    )
+    makers.later.append(LaterLoop(called, entry, read, written))
     return called, entry
 
 

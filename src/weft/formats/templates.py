@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.formats.conditions import conditions_of
+from weft.formats.deferred import LaterLoop
 from weft.formats.fields import check_fields, name, shown, string, unknown, wrong
 from weft.formats.loops import (
     Cell,
@@ -280,6 +281,7 @@ class Makers:
 
     def __init__(self) -> None:
         self._made: dict[str, list[tuple[str, Variables]]] = {}
+        self.later: list[LaterLoop] = []
         self._later: dict[str, str] = {}  # of files yet to be made: who adds it
 
     def add(self, template: Template) -> None:
