@@ -16,9 +16,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # shells start what runs in the background so; commands that are interrupted would not hear it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("repeatable", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("repeatable")
+# no test fails by the clock: this machine may be a busy one
+settings.register_profile("here", deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(scope="module")
