@@ -217,7 +217,7 @@ def test_directories_and_patterns_are_arguments_too(ran: Path) -> None:
 def test_files_that_are_not_there_are_named_before_anything_runs(ran: Path) -> None:
     flow = weft.Flow("missing")
     flow.task(load, flow.file("gone.txt"))
-    with pytest.raises(InputError, match=r"no task makes them: gone\.txt"):
+    with pytest.raises(InputError, match=r"no task makes it: gone\.txt"):
         weft.run(flow, "local:1")
     outside = weft.Flow("outside")
     outside.task(load, outside.file("/etc/hostname"))
