@@ -31,10 +31,13 @@ SCRIPT = str(Path(__file__).with_name("sums_flow.py"))
 
 
 def kill_some(place: Place, driver: subprocess.Popen[str], kills: int, seed: int) -> int:
-    """Kill processes that the driver has started, one by one; how many."""
+    """Kill processes that the driver has started, one by one; how many.
+
+    If all that were killed had nothing to do just then, more are, until one had.
+    """
     rng, killed = random.Random(seed), 0
-    for _ in range(kills):
-        after_entries(rng.randint(2, 12))(place, driver)
+    while killed < kills or not place.failures():
+        after_entries(rng.randint(2, 12) if killed < kills else 1)(place, driver)
 
         def others() -> list[int] | None:
             if driver.poll() is not None:
