@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,6 +45,23 @@ def test_newest_whole_results(
     assert load_result(results, 3) == "new"
     for task, value in expected.items():
         assert task == 3 or load_result(results, task) == value
+
+
+def test_threads_keep_at_once(tmp_path: Path) -> None:
+    for turn in range(20):
+        results = tmp_path / str(turn)
+        results.mkdir()
+        small, together = SmallResults(results), threading.Barrier(4)
+
+        def keep(first: int, small: SmallResults = small, wait: Any = together.wait) -> None:
+            wait()
+            for task in range(first, first + 5):
+                small.keep(task, pickle.dumps(task))
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(keep, (0, 5, 10, 15)))
+        small.close()
+        assert [load_result(results, task) for task in range(20)] == list(range(20))
 
 
 def test_one_result_per_task(tmp_path: Path) -> None:

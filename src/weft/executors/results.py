@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import threading
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -59,22 +60,24 @@ class SmallResults:
     def __init__(self, results: str | os.PathLike[str]) -> None:
         self._results = os.fspath(results)
         self._descriptor = -1
+        self._lock = threading.Lock()  # threads bring results home, several at a time
         names = [name.partition(".pkl")[0] for name in os.listdir(self._results)]
         self.large = {int(name) for name in names if name.isdecimal()}  # with a file of their own
 
     def keep(self, task: int, content: bytes) -> None:
-        """Append a result; it takes the place of any that the task has."""
-        if self._descriptor < 0:
-            path = os.path.join(self._results, SMALL)
-            _cut_to(path, _whole(path))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._descriptor = os.open(path, flags, 0o600)
-        if task in self.large:
-            os.unlink(result_path(self._results, task))
-            self.large.discard(task)
+        """Append a result; it takes the place of any that the task has; from any thread."""
         record = _HEAD.pack(task, len(content)) + content
-        if os.write(self._descriptor, record) < len(record):
-            raise OSError(28, "No space left on device")
+        with self._lock:
+            if self._descriptor < 0:
+                path = os.path.join(self._results, SMALL)
+                _cut_to(path, _whole(path))
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                self._descriptor = os.open(path, flags, 0o600)
+            if task in self.large:
+                os.unlink(result_path(self._results, task))
+                self.large.discard(task)
+            if os.write(self._descriptor, record) < len(record):
+                raise OSError(28, "No space left on device")
 
     def keep_apart(
         self,
@@ -90,8 +93,9 @@ class SmallResults:
         path = result_path(self._results, task)
         packing.write_frames(path + ".tmp", frames, [result_path(self._results, t) for t in taken])
         note(path + ".tmp")
-        os.replace(path + ".tmp", path)
-        self.large.add(task)
+        with self._lock:
+            os.replace(path + ".tmp", path)
+            self.large.add(task)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -44,6 +44,7 @@ class DaskJobs(Jobs):
     def __init__(self, work: Workload, home: Path) -> None:
         super().__init__(work, str(work.directory.absolute()), str(home.absolute()))
         self.carried = not work.shared  # files travel as results, not by a shared directory
+        self._small = SmallResults(self.results)
         self._makings: dict[int, Making | None] = {}  # by attempt
         self._read: dict[str, Status] = {}  # outside inputs as they were when they travelled
         # tasks whose results are here, not in memory; of functions also others, numbered beyond
@@ -317,10 +318,6 @@ class DaskJobs(Jobs):
         """Bring an error home; without it there are words."""
         with suppress(OSError):
             write_private(error_path(self.results, task), content)
-
-    @cached_property
-    def _small(self) -> SmallResults:
-        return SmallResults(self.results)
 
     def _keep_result(
         self, task: int, frames: Frames, attempt: int | None, end: TaskMessage | None
