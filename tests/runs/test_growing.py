@@ -51,6 +51,7 @@ def test_what_is_added_is_run_and_known_by_content(tmp_path: Path, strategy: str
     assert (tmp_path / "all.txt").read_text() == "1\n2\n3\n"
     assert outcome.run.workflow.task_names[2:] == ("part-1", "part-2", "part-3")
     check_run(outcome.run)
+    assert outcome.run.planned is None  # for none of its plans knew of all this from the start
     again = grow(tmp_path, "1 2 3", strategy=strategy)
     assert (again.run.n_done, len(again.up_to_date)) == (0, 5)
     # what is left of the first expansion is not read

@@ -247,9 +247,9 @@ def _categories(run: Run) -> tuple[tuple[str, ...], tuple[str, ...], IntArray]:
 
 def _run_facts(run: Run) -> tuple[str, ...]:
     planned = ""
-    for plan in run.plans[:1]:
-        change = f", {against(run.makespan, plan.makespan)}" if plan.makespan > 0 else ""
-        planned = f" (planned {duration(plan.makespan, 3)}{change})"
+    if run.planned is not None:
+        change = f", {against(run.makespan, run.planned)}" if run.planned > 0 else ""
+        planned = f" (planned {duration(run.planned, 3)}{change})"
     lost = run.failed_attempts
     facts = [
         f"makespan {duration(run.makespan, 3)}{planned}",

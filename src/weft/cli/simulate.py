@@ -142,9 +142,9 @@ def not_done(run: Run) -> list[str]:
 def show(run: Run, length: float) -> None:
     """Print a summary, the first evaluations and each processor's share."""
     planned = ""
-    for plan in run.plans[:1]:  # there is none if tasks are given out as they become ready
-        change = f", {against(run.makespan, plan.makespan)}" if plan.makespan > 0 else ""
-        planned = f" (planned {duration(plan.makespan, 3)}{change})"
+    if run.planned is not None:
+        change = f", {against(run.makespan, run.planned)}" if run.planned > 0 else ""
+        planned = f" (planned {duration(run.planned, 3)}{change})"
     say_size(run.workflow, run.platform)
     say(
         f"strategy {run.strategy}: makespan {precise(run.makespan)}{planned}, "

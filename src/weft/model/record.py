@@ -218,6 +218,12 @@ class Run:
         return len(self.evaluations)
 
     @property
+    def planned(self) -> float | None:
+        """The makespan of the first plan; None without one, or if it knew not all tasks."""
+        known = [p.makespan for p in self.plans[:1] if len(p.processor) == self.workflow.n_tasks]
+        return known[0] if known else None
+
+    @property
     def replans(self) -> int:
         """How often a new plan was taken."""
         return sum(evaluation.taken for evaluation in self.evaluations)

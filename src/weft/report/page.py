@@ -76,9 +76,10 @@ def _pair(left: str, right: str) -> str:
 
 def _tiles(report: Report) -> str:
     r = report
-    planned = "not planned" if r.planned is None else f"planned {duration(r.planned)}"
-    if r.planned is not None and r.done == r.tasks:
-        planned += f", {against(r.makespan, r.planned)}"
+    planned = "makespan" if r.run.plans else "not planned"
+    if r.planned is not None:
+        planned = f"planned {duration(r.planned)}"
+        planned += f", {against(r.makespan, r.planned)}" if r.done == r.tasks else ""
     tiles = [
         (f"{r.done:,} / {r.tasks:,}", "tasks done"),
         (duration(r.makespan), planned),

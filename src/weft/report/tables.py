@@ -52,7 +52,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     attempts = many(r.attempts, "attempt")
     attempts += f", {len(r.failures):,} failed" if r.failures else ""
     plans = "no plan: tasks were given out as they became ready"
-    if r.planned is not None:
+    if r.run.plans:
         plans = f"{r.replans:,} of {len(r.evaluations):,} considered, "
         plans += f"planning took {duration(r.planning)}"
     facts = [

@@ -146,9 +146,8 @@ def _expected(outcome: Outcome) -> str:
 
 def _print_figures(outcome: Outcome, run: Run) -> None:
     wf, plan = run.workflow, ""
-    for first in run.plans[:1] if outcome.ok else ():
-        change = against(run.makespan, first.makespan)
-        plan = f" (planned {duration(first.makespan)}, {change})"
+    if outcome.ok and run.planned is not None:
+        plan = f" (planned {duration(run.planned)}, {against(run.makespan, run.planned)})"
     reused = len(outcome.reused)
     done = f"{run.n_done - reused:,} of {many(wf.n_tasks, 'task')} done"
     done += f", {reused:,} up to date," if reused else ""
