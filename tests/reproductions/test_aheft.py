@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from weft.checks.runs import check_run
-from weft.model import Estimates, Link, Platform, Processor, Workflow
+from weft.model import Estimates
 from weft_reproductions.aheft import runs as aheft_runs
 from weft_reproductions.aheft import units as aheft
 from weft_reproductions.aheft.cases import (
     BLAST,
+    BLAST_JOBS,
     BLOCK,
     KINDS,
     LEVELS,
@@ -20,7 +21,9 @@ from weft_reproductions.aheft.cases import (
     NO_LEVELS,
     RANDOM,
     SHAPES,
+    SIZES,
     WIEN2K,
+    WIEN2K_JOBS,
     Dag,
     Instance,
     Model,
@@ -37,8 +40,10 @@ from weft_reproductions.aheft.runs import (
     HEFT,
     LETTER,
     MIN_MIN,
+    ONE_PLAN,
     SENT,
     Reading,
+    paper_sample,
     run_loop,
     simulate,
 )
@@ -56,11 +61,11 @@ FREQUENT = Model(10, 200.0, 0.25)  # joins that come often, so that small DAGs m
 
 
 def test_all_cases_of_the_paper() -> None:
-    assert [len(set(types(kind))) for kind in KINDS] == [625, 125, 125]
+    assert [len(set(types(kind))) for kind in KINDS] == [625, 125, 125, 125, 125]
     assert all(len(set(models(kind))) == 80 for kind in KINDS)
     main = [u for u in aheft.units(aheft.FULL) if u.part == "main"]
     assert sum(len(u.models) for u in main if u.dag.kind == RANDOM) == 500_000
-    assert len({u.dag for u in main}) == len(main) == 6250 + 2 * 125
+    assert len({u.dag for u in main}) == len(main) == 6250 + 4 * 125
 
 
 @pytest.mark.parametrize("part", ["main", "readings"])
@@ -107,6 +112,12 @@ def test_more_processors_leave_the_first_ones_as_they_are() -> None:
     assert many.shape == (20, 3 * BLOCK + 1)
     assert (many[:, :10] == few).all()
     assert (one.estimates(3 * BLOCK + 1).cost == many).all()
+
+
+@pytest.mark.parametrize("kind", [BLAST_JOBS, WIEN2K_JOBS])
+@pytest.mark.parametrize("v", SIZES[BLAST_JOBS])
+def test_v_jobs_in_all(kind: str, v: int) -> None:
+    assert v - 4 < Instance(Dag(kind, v, 1.0, 0.5, 0.0, 0)).workflow.n_tasks <= v
 
 
 # the runs
@@ -169,31 +180,6 @@ def test_joins_until_the_end() -> None:
 # the paper's loop
 
 
-def paper_sample() -> tuple[Workflow, Platform, Estimates]:
-    """Figure 4: three resources, and r4 at 15."""
-    edges = {
-        (1, 2): 18, (1, 3): 12, (1, 4): 9, (1, 5): 11, (1, 6): 14, (2, 8): 19, (2, 9): 16,
-        (3, 7): 23, (4, 8): 27, (4, 9): 23, (5, 9): 13, (6, 8): 15, (7, 10): 17, (8, 10): 11,
-        (9, 10): 13,
-    }  # fmt: skip
-    cost = [
-        [14, 16, 9, 14], [13, 19, 18, 17], [11, 13, 19, 14], [13, 8, 17, 15], [12, 13, 10, 14],
-        [13, 16, 9, 16], [7, 15, 11, 15], [5, 11, 14, 20], [18, 12, 20, 13], [21, 7, 16, 15],
-    ]  # fmt: skip
-    producers, consumers = (np.array([e[k] - 1 for e in edges], dtype=np.int32) for k in (0, 1))
-    workflow = Workflow.from_edges(
-        "sample",
-        [f"n{k}" for k in range(1, 11)],
-        producers,
-        consumers,
-        np.array(list(edges.values()), dtype=np.float64),
-        base_cost=np.ones(10),
-    )
-    there = [Processor(f"r{k}") for k in (1, 2, 3)]
-    platform = Platform.build([*there, Processor("r4", joins=15.0)], network=Link(1.0))
-    return workflow, platform, Estimates(np.array(cost, dtype=np.float64))
-
-
 @pytest.mark.parametrize(
     ("outputs", "makespan"),
     [(LETTER, 80), (SENT, 80), (FREE_TO_NEW, 76), (FREE_TO_OTHERS, 76), (FREE, 75)],
@@ -211,7 +197,7 @@ def test_loop_agrees_with_the_runs(number: int, shape: str) -> None:
     kind = (BLAST if number % 2 else WIEN2K) if shape == NEAR else RANDOM
     dag = Dag(kind, 50, (0.5, 1.0, 5.0, 10.0)[number], 1.0, 0.2 if kind == RANDOM else 0.0, number)
     instance = Instance(dag, shape if kind == RANDOM else NO_LEVELS)
-    run = simulate(instance, FREQUENT, "aheft[learn=false,second=false]", 2000.0)
+    run = simulate(instance, FREQUENT, ONE_PLAN, 2000.0)
     estimates = instance.estimates(run.platform.n_processors)
     first, last, taken = run_loop(instance.workflow, run.platform, estimates, Reading(SENT))
     assert first == pytest.approx(simulate(instance, FREQUENT, HEFT, 0.0).makespan)
@@ -232,3 +218,12 @@ def test_without_newcomers_none_is_used() -> None:
     ]
     assert results[0] == results[1]
     assert run_loop(instance.workflow, platform, estimates, Reading(LETTER))[1] < results[0][1]
+
+
+def test_readings_with_and_without_a_second_plan() -> None:
+    """Both are never worse than HEFT; HEFT is one of the five."""
+    dag = Dag(RANDOM, 60, 10.0, 0.5, 0.2, 1)
+    found = aheft_runs.compare_readings(dag, (Model(10, 400.0, 0.25),))
+    for shape in SHAPES:
+        for name in ("aheft", "one plan", "best of five"):
+            assert found[f"{shape}|{name}"] <= found[f"{shape}|heft"]

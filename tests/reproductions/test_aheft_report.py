@@ -68,7 +68,7 @@ def test_every_published_figure_has_ours_beside_it(measured: Tables) -> None:
     for (kind, parameter), figures in PUBLISHED.items():
         rows = measured.rows(kind, parameter)
         assert {r.value: r.published for r in rows} == pytest.approx(figures)
-    assert sum(len(f) for f in PUBLISHED.values()) == 3 + 6 * 5
+    assert sum(len(f) for f in PUBLISHED.values()) == 5 + 10 * 5
 
 
 # the verdicts
@@ -87,11 +87,11 @@ def test_growth_and_fall(measured: Tables) -> None:
     growing = with_rates(measured, lambda row: row.value)
     shrinking = with_rates(measured, lambda row: 10_000 - row.value)
     for reading in (EVENTS, LETTER):
-        assert aheft_claims.grows(growing, RANDOM, "ccr", reading).holds
-        assert not aheft_claims.grows(shrinking, BLAST, "size", reading).holds
+        assert aheft_claims.grows(growing, "", RANDOM, "ccr", reading).holds
+        assert not aheft_claims.grows(shrinking, "", BLAST, "size", reading).holds
     for parameter in ("pool", "interval"):
-        assert aheft_claims.falls(shrinking, WIEN2K, parameter).holds
-        assert not aheft_claims.falls(growing, WIEN2K, parameter).holds
+        assert aheft_claims.falls(shrinking, "", WIEN2K, parameter).holds
+        assert not aheft_claims.falls(growing, "", WIEN2K, parameter).holds
 
 
 def test_levels(measured: Tables) -> None:
@@ -102,24 +102,34 @@ def test_levels(measured: Tables) -> None:
     near = [replace(r, minmin=1.5 * r.heft) for r in measured.main]
     assert not aheft_claims.far_behind(replace(measured, main=near)).holds
     three = with_rates(measured, lambda row: 30.0 if row.kind == BLAST else 10.0)
-    assert aheft_claims.far_more(three, EVENTS).holds
-    assert not aheft_claims.far_more(with_rates(measured, lambda row: 5.0), LETTER).holds
+    assert aheft_claims.far_more(three, BLAST, WIEN2K, EVENTS).holds
+    five = with_rates(measured, lambda row: 5.0)
+    assert not aheft_claims.far_more(five, BLAST, WIEN2K, LETTER).holds
+
+
+def test_which_rises_faster(measured: Tables) -> None:
+    def rate(row: Row) -> float:
+        return row.value if row.kind == WIEN2K else 1.0
+
+    steep = with_rates(measured, rate)
+    assert aheft_claims.rises_faster(steep, BLAST, WIEN2K, EVENTS).holds
+    assert not aheft_claims.rises_faster(steep, WIEN2K, BLAST, EVENTS).holds
 
 
 def test_sensitivity_and_agreement(measured: Tables) -> None:
     flat = with_rates(measured, lambda row: 20 + (row.value if row.parameter == "share" else 0))
-    assert aheft_claims.insensitive(flat, BLAST, "share").holds
+    assert aheft_claims.insensitive(flat, "", BLAST, "share").holds
     steep = with_rates(measured, lambda row: 30 + 100 * row.value)
-    assert not aheft_claims.insensitive(steep, BLAST, "share").holds
+    assert not aheft_claims.insensitive(steep, "", BLAST, "share").holds
     published = with_rates(measured, lambda row: row.published + 0.9)
     for kind in KINDS:
-        assert aheft_claims.as_published(published, kind, EVENTS).holds
-        assert not aheft_claims.as_published(steep, kind, EVENTS).holds
+        assert aheft_claims.as_published(published, "", kind, EVENTS).holds
+        assert not aheft_claims.as_published(steep, "", kind, EVENTS).holds
 
 
 def test_every_claim_has_figures(measured: Tables) -> None:
     found = aheft_claims.verdicts(measured)
-    assert len(found) == 2 + 6 + 8 + 2 + 2 + 4 + 4
+    assert len(found) == 2 + 6 + 2 * (6 + 6 + 4) + 4 * 4
     assert all(any(c.isdigit() for c in v.figures) for v in found)
     assert "nan" not in " ".join(v.figures for v in found)
 
@@ -131,20 +141,20 @@ def test_command_goes_on_and_writes_everything(tmp_path: Path) -> None:
     nearly_done(tmp_path / "units.log", small())
     code, output = run_command("aheft", "--out", str(tmp_path), "--jobs", "1")
     assert code == 0
-    assert "going on: 696 of 700 units are done already" in output
-    assert "AHEFT is never worse than HEFT on average" in output
+    assert "going on: 946 of 950 units are done already" in output
+    assert "Section 4: AHEFT is never worse than HEFT on average" in output
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {
         "units.log", "averages.csv", "table3.csv", "table4.csv", "table6.csv", "table7.csv",
         "table8.csv", "figure8.csv", "random.csv", "readings.csv", "figure8.png",
-        "improvements.png", "report.md",
+        "figure8-jobs.png", "improvements.png", "report.md",
     }  # fmt: skip
     for path in tmp_path.glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < 150_000
     report = (tmp_path / "report.md").read_text()
     assert "| random DAGs | 4075 |" in report
-    assert "| WIEN2K | published | 2.2% | 4.3% | 6.0% | 7.8% | 9.4% |" in report
+    assert "| WIEN2K, v-way | published | 2.2% | 4.3% | 6.0% | 7.8% | 9.4% |" in report
     assert " nan" not in report
     assert "{" not in report
     table3 = list(csv.DictReader(io.StringIO((tmp_path / "table3.csv").read_text())))
@@ -176,7 +186,7 @@ def test_command_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(EXPERIMENT, "perform", interrupted)
     code, output = run_command("aheft", "--out", str(tmp_path), "--jobs", "1")
     assert code == 130
-    assert "696 of 700 units are done and kept" in output
+    assert "946 of 950 units are done and kept" in output
     assert "the same command goes on" in output
     assert not (tmp_path / "report.md").exists()
 
