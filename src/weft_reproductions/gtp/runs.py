@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
 from weft import registry
-from weft.contracts import Order, Planner, Policy
-from weft.model import Run
+from weft.contracts import Order, Planner, Policy, Watch
+from weft.engine.policies.planned import DlsSr
+from weft.model import Freedom, Run, Schedule, Situation
 from weft.model.record import ENDS
+from weft.scheduling.planners.dls import Dls
 from weft.simulation.reality import Reality
 from weft.simulation.simulate import simulate_run
 from weft_reproductions.gtp.cases import Case, Instance
 
 # The strategies by the paper's names, and ours beside them.
 HEFT, DLS, GTP, GTPC, AHEFT = "HEFT", "DLS/sr", "GTP", "GTP/c", "AHEFT"
+DLS_PEAK = "DLS/sr at peak"
 GTPC_HEFT, GTPC_DLS = "GTP/c by HEFT", "GTP/c by DLS"
 GTPR, GTPCR, GTPCR_HEFT = "GTP/r", "GTP/c/r", "GTP/c/r by HEFT"
+AT_PEAK = "dls/sr at peak"  # no strategy of weft: see AtPeak
 SPECS = {
     HEFT: "static",
     DLS: "dls/sr",
+    DLS_PEAK: AT_PEAK,
     GTP: "gtp",
     GTPC: "gtp/c",
     AHEFT: "aheft[learn=false]",
@@ -31,7 +37,8 @@ SPECS = {
     GTPCR_HEFT: "gtp/c/r[planner=heft]",
 }
 PAPER, PAPER_R = (HEFT, DLS, GTP, GTPC), (GTPR, GTPCR)
-WITH_OURS, WITH_OURS_R = (*PAPER, AHEFT, GTPC_HEFT), (*PAPER_R, AHEFT, GTPCR_HEFT)
+WITH_OURS = (*PAPER, DLS_PEAK, AHEFT, GTPC_HEFT)
+WITH_OURS_R = (*PAPER_R, AHEFT, GTPCR_HEFT)
 
 METRICS = (
     "makespan",
@@ -91,4 +98,26 @@ def measure(instance: Instance, case: Case, specs: tuple[str, ...]) -> list[dict
 
 @cache
 def _strategy(spec: str) -> tuple[Policy | Order, Planner | None]:
-    return registry.strategy(spec)
+    return (AtPeak(), DlsAtPeak()) if spec == AT_PEAK else registry.strategy(spec)
+
+
+@dataclass(frozen=True)
+class AtPeak(DlsSr):
+    """DLS/sr that replans as in its own paper: nobody tells it that a speed has changed."""
+
+    def watch(self, plan: Schedule, situation: Situation) -> Watch:
+        """The spare time, with all links at their peak."""
+        return super().watch(plan, _at_peak(situation))
+
+
+@dataclass(frozen=True)
+class DlsAtPeak(Dls):
+    """DLS with every processor and link at its peak."""
+
+    def plan(self, situation: Situation, freedom: Freedom = Freedom.NOT_STARTED) -> Schedule:
+        """What is done is known, and what is left takes as long as at the peak."""
+        return super().plan(_at_peak(situation), freedom)
+
+
+def _at_peak(situation: Situation) -> Situation:
+    return replace(situation, availability=None, bandwidth=None)

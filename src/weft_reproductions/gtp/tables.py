@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.arrays import FloatArray
 from weft_reproductions.gtp.cases import MAIN_CCR
-from weft_reproductions.gtp.runs import DLS, GTP, GTPC, GTPCR, GTPR, HEFT, METRICS
+from weft_reproductions.gtp.runs import DLS, DLS_PEAK, GTP, GTPC, GTPCR, GTPR, HEFT, METRICS
 from weft_reproductions.gtp.units import CALM, FAILURE, Settings, Unit, units
 from weft_reproductions.reports import Figure, mean_of
 
@@ -30,6 +31,7 @@ COUNTED = (  # in the order of a row's columns
 PUBLISHED = {  # gains in %: the text of section 7
     (CALM, 0.4, GTPC, HEFT): 14.0,
     (CALM, 0.4, GTPC, DLS): 7.0,
+    (CALM, 0.4, GTPC, DLS_PEAK): 7.0,
     (CALM, 0.4, GTPC, GTP): 3.0,
     (FAILURE, 0.2, GTPCR, GTPR): 5.0,
 }
@@ -72,7 +74,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Gain:
-    """By how much one strategy's average NSL is below another's, in %."""
+    """By how much one strategy's NSL is below another's, in %: on average, and by graph."""
 
     part: str
     size: int
@@ -85,7 +87,16 @@ class Gain:
     over_nsl: float
     gain: float
     margin: float
+    best_of_ten: float
+    maximum: float
     published: float
+
+
+class Best(NamedTuple):
+    """Gains by graph in %: the greatest of ten that are drawn, in the mean, and of all."""
+
+    of_ten: float
+    of_all: float
 
 
 Sample = dict[str, FloatArray]  # "strategy|metric" -> one figure per graph
@@ -138,6 +149,15 @@ class Tables:
         ratio = float(mine.mean()) / whole
         return Figure(100 * (1 - ratio), 100 * mean_of(mine - ratio * base).margin / whole, n)
 
+    def best(self, key: Key, strategy: str, over: str) -> Best:
+        """By how much a strategy is better than another where it does best."""
+        mine, base = (self.samples[key][f"{name}|{NSL}"] for name in (strategy, over))
+        gains = np.sort(100 * (1 - mine / base))
+        n, drawn = len(gains), min(10, len(gains))
+        # how many draws have the k-th gain for their greatest
+        ways = np.array([comb(k, drawn - 1) for k in range(n)], dtype=np.float64)
+        return Best(float(ways @ gains) / comb(n, drawn), float(gains[-1]))
+
     def slope(self, part: str, strategy: str, over: str) -> Figure:
         """How much the gain grows per 10% of variability, in points: a line fitted per graph."""
         keys = self.keys(part, self.main_size, MAIN_CCR)
@@ -163,7 +183,7 @@ class Tables:
         """GTP/c over the others wherever they met, and GTP/c/r over GTP/r."""
         for key in sorted(self.samples):
             found = self.strategies(key)
-            pairs = [(GTPC, over) for over in (HEFT, DLS, GTP)] + [(GTPCR, GTPR)]
+            pairs = [(GTPC, over) for over in (HEFT, DLS, DLS_PEAK, GTP)] + [(GTPCR, GTPR)]
             for mine, over in pairs:
                 if mine in found and over in found:
                     yield self._gain(key, mine, over)
@@ -173,7 +193,8 @@ class Tables:
         nsls = (self.mean(key, mine).value, self.mean(key, over).value)
         main = key[1:3] == (self.main_size, MAIN_CCR)
         published = PUBLISHED.get((key.part, key.value, mine, over), np.nan) if main else np.nan
-        return Gain(*key, mine, over, graphs, *nsls, value, margin, published)
+        best = self.best(key, mine, over)
+        return Gain(*key, mine, over, graphs, *nsls, value, margin, *best, published)
 
 
 def tables(settings: Settings, done: Mapping[int, dict[str, list[float]]]) -> Tables:

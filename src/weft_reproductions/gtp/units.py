@@ -24,6 +24,8 @@ from weft_reproductions.gtp.cases import (
     shapes,
 )
 from weft_reproductions.gtp.runs import (
+    DLS,
+    DLS_PEAK,
     GTP,
     GTPC,
     GTPC_DLS,
@@ -38,7 +40,8 @@ from weft_reproductions.gtp.runs import (
     WITH_OURS_R,
 )
 
-CALM, FAILURE = "calm", "failure"  # Figures 4 and 5; the other parts are the sweeps
+CALM, FAILURE = "calm", "failure"  # Figures 4 and 5
+PLANNER_GRID = "planners"  # DLS/sr and GTP/c by all planners; the other parts are the sweeps
 GRID_BOUND, GRID_BOUND_FAILURE = 0.4, 0.2  # of which the paper's text speaks
 
 Columns = dict[str, list[float]]  # "strategy|metric" has one figure per point
@@ -71,7 +74,7 @@ class Settings:
         return {**asdict(self), "stg": files, "event_rate": EVENT_RATE, "weft": __version__}
 
 
-FULL = Settings(full=True, main=100, grid=40, sweeps=60)
+FULL = Settings(full=True, main=100, grid=40, sweeps=40)
 SAMPLE = Settings(full=False)
 
 
@@ -106,6 +109,11 @@ def _figures(settings: Settings) -> Iterator[tuple[str, Graph, tuple[Point, ...]
                 yield CALM, graph, tuple(_point(names, Case(b)) for b in calm)
                 points = tuple(_point(names_r, Case(b, failures=1)) for b in failing)
                 yield FAILURE, graph, points
+            for number in range(settings.grid):
+                graph = Graph(size, ccr, number, settings.seed, stg=settings.stg)
+                others = (DLS, GTPC, GTPC_HEFT, GTPC_DLS)
+                with_peak = (*others, DLS_PEAK) if ccr == MAIN_CCR else others  # it takes long
+                yield PLANNER_GRID, graph, (_point(with_peak, Case(GRID_BOUND)),)
 
 
 def _point(names: tuple[str, ...], case: Case) -> Point:
