@@ -63,6 +63,7 @@ class Case:
     rate: float = EVENT_RATE
     failures: int = 0
     error: float = 0.0
+    shared: bool = False  # transfers share the links; only at 0%
 
 
 class Instance:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft_reproductions.gtp.cases import MAIN_CCR
-from weft_reproductions.gtp.runs import DLS, GTP, GTPC, GTPCR, GTPR, HEFT
+from weft_reproductions.gtp.runs import DLS, DLS_PEAK, GTP, GTPC, GTPCR, GTPR, HEFT
 from weft_reproductions.gtp.tables import NSL, OVERHEAD, PUBLISHED, Key, Tables
-from weft_reproductions.gtp.units import CALM, FAILURE, GRID_BOUND, GRID_BOUND_FAILURE
+from weft_reproductions.gtp.units import BY_PLANNER, CALM, FAILURE, GRID_BOUND, GRID_BOUND_FAILURE
 from weft_reproductions.reports import Figure, Verdict
 
 ALIKE = 2.0  # percentage points
@@ -34,6 +34,7 @@ def verdicts(measured: Tables) -> list[Verdict]:
     for over in COMPETITORS:
         found += beaten(measured, CALM, GRID_BOUND, GTPC, over)
         found.append(grows(measured, CALM, GTPC, over))
+    found += beaten(measured, BY_PLANNER, GRID_BOUND, GTPC, DLS_PEAK)
     found += [exceptions(measured, over) for over in COMPETITORS]
     found += [fewer(measured, metric) for metric in ("remappings", "migrated", OVERHEAD)]
     found += beaten(measured, FAILURE, GRID_BOUND_FAILURE, GTPCR, GTPR)
@@ -48,14 +49,24 @@ def unvaried(measured: Tables, strategy: str) -> Verdict:
 
 
 def beaten(measured: Tables, part: str, bound: float, mine: str, over: str) -> list[Verdict]:
-    """One strategy is better than another, and by as much as published."""
-    gain = measured.gain(measured.main(part, bound), mine, over)
-    value = PUBLISHED[part, bound, mine, over]
+    """One strategy is better than another on average, and by as much as published.
+
+    "Up to" so much is taken for the best of ten graphs.
+    """
+    key, value = measured.main(part, bound), PUBLISHED[part, bound, mine, over]
+    gain, best = measured.gain(key, mine, over), measured.best(key, mine, over)
+    words = published_words(part, value)
     near = abs(gain.value - value) <= max(ALIKE, gain.margin)
-    figures = f"{shown(gain)}; published {published_words(part, value)}"
+    by = f"by {words}, within 2% or the interval"
+    if part != FAILURE:
+        near = abs(best.of_ten - value) <= ALIKE
+        by = f"by {words}, within 2%: the best of ten graphs"
+    figures = (
+        f"{shown(gain)} on average, best of ten {best.of_ten:.1f}%, maximum {best.of_all:.1f}%; "
+        f"published {words}"
+    )
     claim = f"at {bound:.0%} {mine} beats {over}"
-    by = f"{claim} by {value:g}%, within 2% or the interval"
-    return [_verdict(claim, gain.above, figures), _verdict(by, near, figures)]
+    return [_verdict(claim, gain.above, figures), _verdict(f"{claim} {by}", near, figures)]
 
 
 def grows(measured: Tables, part: str, mine: str, over: str) -> Verdict:
@@ -130,7 +141,7 @@ def shown(figure: Figure) -> str:
 
 def published_words(part: str, value: float) -> str:
     """As the paper's text says it."""
-    return f"up to {value:g}%" if part == CALM else f"{value:g}%"
+    return f"{value:g}%" if part == FAILURE else f"up to {value:g}%"
 
 
 def at(key: Key) -> str:

@@ -16,6 +16,7 @@ from weft.scheduling.planners.dls import Dls
 from weft.simulation.reality import Reality
 from weft.simulation.simulate import simulate_run
 from weft_reproductions.gtp.cases import Case, Instance
+from weft_reproductions.gtp.shared_links import simulate_shared
 
 # The strategies by the paper's names, and ours beside them.
 HEFT, DLS, GTP, GTPC, AHEFT = "HEFT", "DLS/sr", "GTP", "GTP/c", "AHEFT"
@@ -53,9 +54,11 @@ METRICS = (
 )
 
 
-def simulate(instance: Instance, truth: Reality, spec: str) -> Run:
+def simulate(instance: Instance, truth: Reality, spec: str, shared: bool = False) -> Run:
     """One run in a world that is drawn already."""
     policy, planner = _strategy(spec)
+    if shared:
+        return simulate_shared(instance, truth, policy, planner)
     return simulate_run(
         instance.workflow, instance.platform, instance.estimates, policy, planner, truth
     )
@@ -92,7 +95,7 @@ def data_seconds(run: Run) -> tuple[float, float]:
 def measure(instance: Instance, case: Case, specs: tuple[str, ...]) -> list[dict[str, float]]:
     """Every strategy in the same world."""
     truth = instance.truth(case)
-    return [figures(simulate(instance, truth, spec)) for spec in specs]
+    return [figures(simulate(instance, truth, spec, case.shared)) for spec in specs]
 
 
 @cache

@@ -42,6 +42,7 @@ from weft_reproductions.gtp.runs import (
 )
 
 CALM, FAILURE = "calm", "failure"  # Figures 4 and 5
+SHARED = "shared links"
 BY_PLANNER = "by planner"  # GTP/c by other planners, DLS/sr both ways; all else are sweeps
 _OTHERS = (HEFT, DLS, GTPC, GTPC_HEFT, GTPC_DLS)
 GRID_BOUND, GRID_BOUND_FAILURE = 0.4, 0.2  # of which the paper's text speaks
@@ -122,7 +123,7 @@ def _point(names: tuple[str, ...], case: Case) -> Point:
 
 def _sweeps(settings: Settings) -> Iterator[tuple[str, Graph, tuple[Point, ...]]]:
     """What decides the figures, on the first graphs of the main part."""
-    for part, sweep in {**SWEEPS, **FAILING_SWEEPS}.items():
+    for part, sweep in {**SWEEPS, **FAILING_SWEEPS, SHARED: _shared}.items():
         for number in range(settings.sweeps):
             graph = Graph(settings.main_size, MAIN_CCR, number, settings.seed, stg=settings.stg)
             for variant, points in sweep(graph):
@@ -245,6 +246,12 @@ def _failing_densities(graph: Graph) -> Variants:
 def _failing_ccrs(graph: Graph) -> Variants:
     for value in CCR_RANGE:
         yield replace(graph, ccr=value), (Point(value, _ONE_FAILURE, _FAILING),)
+
+
+def _shared(graph: Graph) -> Variants:
+    """Nothing varies, but transfers share the links."""
+    for value in CCRS:
+        yield replace(graph, ccr=value), (Point(value, Case(bound=0.0, shared=True), _PAPER),)
 
 
 Sweep = Callable[[Graph], Variants]
