@@ -8,11 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from weft_reproductions.experiment import Checkpoint
-from weft_reproductions.ic.plays import HEURISTICS, ICO, MEANS, Columns
+from weft_reproductions.ic.plays import (
+    HEURISTICS,
+    ICO,
+    KNOWN,
+    MEANS,
+    MERGED,
+    SINKS_LAST,
+    Columns,
+)
 from weft_reproductions.ic.units import (
     AREA,
     EVERY,
     PHASES,
+    READINGS,
     SAMPLE,
     VOLUNTEERS,
     Settings,
@@ -32,7 +41,9 @@ TINY = replace(
     random_sizes=(30,),
     random_dags=2,
     volunteer_size=60,
+    readings=2,
     worlds=2,
+    slow_worlds=(2, 2),
     sweep_worlds=1,
     processors=20,
 )
@@ -49,16 +60,20 @@ def made_up(unit: Unit) -> Columns:
     if unit.part == EVERY:
         sizes = [float(case.size) for case in unit.cases]
         return {"n": sizes, "optimal": [1.0] * len(sizes), "ahead": [0.0] * len(sizes)}
+    if unit.part == READINGS:
+        heads = [f"{name}|{least}" for name in (*HEURISTICS, SINKS_LAST) for least in MERGED]
+        found = {head: [rng.uniform(10, 90)] for head in heads}
+        return found | {f"sources|{least}": [7.0] for least in MERGED}
     n = float(rng.integers(50, 5000))
     found = {"n": [n], "optimal": [1.0]}
     if unit.part != PHASES:
         found[ICO] = [n**2]
-        found |= {name: (n**2 * rng.uniform(0.8, 0.99, 4)).tolist() for name in HEURISTICS}
+        found |= {name: (n**2 * rng.uniform(0.8, 0.99, 4)).tolist() for name in KNOWN}
     if unit.part != AREA:
         for mean in MEANS:
             polls = rng.integers(50, 60, 4).astype(np.float64)
             found[f"{ICO}|{mean}"] = polls.tolist()
-            for name in HEURISTICS:
+            for name in KNOWN:
                 found[f"{name}|{mean}"] = (polls * rng.uniform(1.0, 1.3)).tolist()
     return found
 

@@ -29,7 +29,17 @@ from weft_reproductions.ic.cases import (
     digest,
     instance_of,
 )
-from weft_reproductions.ic.plays import HEURISTICS, ICO, MEANS, areas, every_size, phases
+from weft_reproductions.ic.plays import (
+    HEURISTICS,
+    ICO,
+    KNOWN,
+    MEANS,
+    SINKS_LAST,
+    areas,
+    every_size,
+    phases,
+    readings,
+)
 from weft_reproductions.ic.tables import fitted, lower_hull, ratio_of
 from weft_reproductions.ic.units import (
     AREA,
@@ -39,6 +49,7 @@ from weft_reproductions.ic.units import (
     MOST,
     OTHERS,
     PHASES,
+    READINGS,
     SAMPLE,
     VOLUNTEERS,
     Settings,
@@ -55,7 +66,7 @@ CHAIN = "tasks:\n  a: {cost: 1, outputs: [x]}\n  b: {cost: 1, inputs: [x]}\n"
 @pytest.mark.parametrize("chosen", [SAMPLE, FULL, TINY])
 def test_every_part_and_family(chosen: Settings) -> None:
     found = units(chosen)
-    assert {u.part for u in found} == {AREA, PHASES, EVERY, OTHERS, VOLUNTEERS}
+    assert {u.part for u in found} == {AREA, PHASES, EVERY, OTHERS, READINGS, VOLUNTEERS}
     assert [u.number for u in found] == list(range(len(found)))
     played = {u.case.family for u in found if u.part == AREA}
     assert played == {*FAMILIAR, *COMPOSED}
@@ -65,10 +76,10 @@ def test_every_part_and_family(chosen: Settings) -> None:
     assert FEWEST <= min(drawn) <= max(drawn) <= MOST
 
 
-def test_full_has_every_size_and_the_sample_all_means() -> None:
+def test_full_has_all_meshes_and_trees_of_many_sizes() -> None:
     every = [case for u in units(FULL) if u.part == EVERY for case in u.cases]
     trees = {case.size for case in every if case.family == "growing tree"}
-    assert trees == set(range(1, 10_001))
+    assert trees == set(range(1, 10_001, 50))
     meshes = {case.size for case in every if case.family == EVOLVING}
     assert meshes == set(range(1, 141))  # 141 levels have 10,011 vertices
     assert max(case.size for case in every if case.family == FFT) == 9
@@ -161,6 +172,25 @@ def test_every_part_is_measured_alike_on_any_hash_seed() -> None:
     )
     here = [ic.measured(TINY, units(TINY)[number]) for number in one_of_each(TINY)]
     assert json.loads(told.stdout) == here
+
+
+def test_workflows_are_played_by_hops_too(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(CHAIN)
+    chosen = replace(TINY, workflows=str(tmp_path))
+    unit = next(u for u in units(chosen) if u.part == OTHERS)
+    found = ic.measured(chosen, unit)
+    assert all(found[name] == found[ICO] * TINY.plays for name in KNOWN)
+    assert {f"hops|{mean}" for mean in MEANS} <= set(found)
+
+
+def test_merging_all_leaves_a_chain_of_cliques() -> None:
+    found = readings(Case("q2", 40), 3)
+    assert found["sources|1.0"] == [2.0]
+    assert [found[f"{name}|1.0"] for name in HEURISTICS] == [[0.0]] * 3
+    assert found["sources|0.0"] > [2.0]
+    # all that have children have two of them: without its sinks, FIFO is GREEDY
+    assert found[f"{SINKS_LAST}|0.0"][0] == pytest.approx(found["greedy|0.0"][0], abs=15)
+    assert found[f"{SINKS_LAST}|0.0"][0] < found["fifo|0.0"][0]
 
 
 # curves and hulls

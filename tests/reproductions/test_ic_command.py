@@ -38,7 +38,7 @@ def test_command_goes_on_and_writes_everything(tmp_path: Path) -> None:
     assert f"going on: {of - len(left)} of {of} units are done already" in output
     assert "FIFO and GREEDY are IC-optimal" in output
     names = {path.name for path in out.iterdir()}
-    tables = ("areas", "fits", "phases", "others", "volunteers")
+    tables = ("areas", "fits", "phases", "readings", "others", "volunteers")
     pictures = ("figure4", "figure7", "figure8", "figure9", "volunteers")
     assert names == {
         "units.log", "report.md", *(f"{t}.csv" for t in tables), *(f"{p}.png" for p in pictures)

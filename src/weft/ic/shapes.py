@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -172,16 +173,21 @@ COMPOSITIONS: dict[str, Callable[[Generator, int, Sizes], list[Block]]] = {
 }
 
 
-def compose(kind: str, rng: Generator, size: int, most: Sizes | None = None) -> Composition:
-    """A random composition of about so many vertices: of "w", "m", "wnm" or "q2" blocks."""
+def compose(
+    kind: str, rng: Generator, size: int, most: Sizes | None = None, least: float = 0.0
+) -> Composition:
+    """A random composition of about so many vertices: of "w", "m", "wnm" or "q2" blocks.
+
+    At least this share of the sinks and sources that could be merged is merged.
+    """
     if kind not in COMPOSITIONS:
         raise InputError(unknown_name("composition", kind, COMPOSITIONS))
     if size < 1:
         raise InputError("must be at least 1", place="size")
-    return composed(COMPOSITIONS[kind](rng, size, most or Sizes()), rng)
+    return composed(COMPOSITIONS[kind](rng, size, most or Sizes()), rng, least)
 
 
-def composed(blocks: list[Block], rng: Generator) -> Composition:
+def composed(blocks: list[Block], rng: Generator, least: float = 0.0) -> Composition:
     """The blocks, which stand in an order of priority, composed at random."""
     starts = np.cumsum([0, *(block.sources + block.sinks for block in blocks)])
     merged = np.arange(starts[-1])  # a source that is merged with a sink becomes that sink
@@ -193,7 +199,8 @@ def composed(blocks: list[Block], rng: Generator) -> Composition:
     while len(pieces) > 1:
         at = int(rng.integers(len(pieces) - 1))
         (sources, sinks), (more_sources, more_sinks) = pieces[at : at + 2]
-        count = int(rng.integers(1, min(len(sinks), len(more_sources)) + 1))
+        could = min(len(sinks), len(more_sources))
+        count = int(rng.integers(max(1, ceil(least * could)), could + 1))
         sinks, more_sources = rng.permutation(sinks), rng.permutation(more_sources)
         merged[more_sources[:count]] = sinks[:count]
         pieces[at : at + 2] = [

@@ -5,29 +5,42 @@ Hall, Rosenberg, Venkataramani, sections 4.2 and 4.3.
 
 from __future__ import annotations
 
+import numpy as np
+
 from weft.ic import heuristic_order, heuristic_phases, order_phases, play, request_sizes
+from weft.ic.shapes import compose
 from weft_reproductions.ic.cases import Case, Instance, instance_of
 
 ICO = "ico"
 FIFO, LIFO, GREEDY = HEURISTICS = ("fifo", "lifo", "greedy")
+HOPS = "hops"  # not the paper's
+KNOWN = (*HEURISTICS, HOPS)
 MEANS = tuple(2**k for k in range(1, 15))  # of the request sizes
-_PLAYS, _BATCHES = 1, 2  # streams of random numbers
+_SHAPE, _PLAYS, _BATCHES = range(3)  # streams of random numbers
 
 Columns = dict[str, list[float]]
 
 
-def areas(case: Case, instance: Instance, plays: int) -> Columns:
+def areas(
+    case: Case, instance: Instance, plays: int, names: tuple[str, ...] = HEURISTICS
+) -> Columns:
     """The area of the order, and those of so many plays of each heuristic."""
     dag, rng = instance.dag, case.rng(_PLAYS)
     mine = float(play(dag, instance.order).area)
     found: Columns = {"n": [float(dag.n)], "optimal": [float(instance.optimal)], ICO: [mine]}
-    for name in HEURISTICS:
+    for name in names:
         orders = (heuristic_order(dag, name, rng) for _ in range(plays))
         found[name] = [float(play(dag, order).area) for order in orders]
     return found
 
 
-def phases(case: Case, instance: Instance, plays: int, means: tuple[int, ...] = MEANS) -> Columns:
+def phases(
+    case: Case,
+    instance: Instance,
+    plays: int,
+    means: tuple[int, ...] = MEANS,
+    names: tuple[str, ...] = HEURISTICS,
+) -> Columns:
     """How many polls each scheduler needs, play by play; all have the same clients in a play."""
     dag, rng = instance.dag, case.rng(_BATCHES)
     found: Columns = {"n": [float(dag.n)], "optimal": [float(instance.optimal)]}
@@ -35,7 +48,7 @@ def phases(case: Case, instance: Instance, plays: int, means: tuple[int, ...] = 
         for _ in range(plays):
             requests = request_sizes(rng, mean, dag.n)
             polls = {ICO: order_phases(dag, instance.order, requests)}
-            polls |= {name: heuristic_phases(dag, name, rng, requests) for name in HEURISTICS}
+            polls |= {name: heuristic_phases(dag, name, rng, requests) for name in names}
             for name, count in polls.items():
                 found.setdefault(f"{name}|{mean}", []).append(float(count))
     return found
@@ -50,4 +63,30 @@ def every_size(cases: tuple[Case, ...], plays: int) -> Columns:
         found["n"] += one["n"]
         found["optimal"] += one["optimal"]
         found["ahead"].append(one[ICO][0] - best)
+    return found
+
+
+MERGED = (
+    0.0,
+    0.5,
+    1.0,
+)  # the least share of sinks and sources that are merged, of those that could
+SINKS_LAST = "fifo, sinks last"
+
+
+def readings(case: Case, plays: int) -> Columns:
+    """How far each heuristic is behind, in % of ICO's area, if compositions merge more or less."""
+    found: Columns = {}
+    for least in MERGED:
+        made = compose(case.family, case.rng(_SHAPE), case.size, least=least)
+        dag, rng = made.dag, case.rng(_PLAYS)
+        orders = {n: [heuristic_order(dag, n, rng) for _ in range(plays)] for n in HEURISTICS}
+        orders[SINKS_LAST] = [
+            o[np.argsort(dag.outdegree[o] == 0, kind="stable")] for o in orders[FIFO]
+        ]
+        mine = play(dag, made.order).area
+        found[f"sources|{least}"] = [float((dag.indegree == 0).sum())]
+        for name, some in orders.items():
+            mean = float(np.mean([play(dag, order).area for order in some]))
+            found[f"{name}|{least}"] = [100 * (1 - mean / mine)]
     return found

@@ -12,23 +12,25 @@ from weft_reproductions.experiment import Circumstances, Summary
 from weft_reproductions.ic.cases import COMPOSED, EVOLVING, FAMILIAR, FFT, REDUCTION, name_of
 from weft_reproductions.ic.claims import (
     GAME,
+    PUBLISHED_A,
+    PUBLISHED_B,
     SIMULATORS,
     VOLUNTEERS,
-    first_of,
     longer,
     other_verdicts,
     shown_fit,
     verdicts,
 )
-from weft_reproductions.ic.plays import FIFO, GREEDY, HEURISTICS, ICO, LIFO
+from weft_reproductions.ic.plays import FIFO, GREEDY, HEURISTICS, HOPS, ICO, KNOWN, LIFO
 from weft_reproductions.ic.tables import (
     FITTED,
     HULL,
+    PER_LEVEL,
     PhaseRow,
     RunRow,
     Tables,
     against,
-    makespan,
+    levels,
     usual,
     workflows,
 )
@@ -39,6 +41,7 @@ from weft_reproductions.ic.volunteers import (
     STATIC,
     STRATEGIES,
     UNKNOWN,
+    application,
 )
 from weft_reproductions.reports import (
     claims_table,
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SCHEDULERS = (ICO, *HEURISTICS)
+SCHEDULERS = (ICO, *KNOWN)
 
 
 def summary(measured: Tables) -> Summary:
@@ -73,6 +76,7 @@ def files(measured: Tables, how: Circumstances[Settings]) -> dict[str, str | byt
         "areas.csv": to_csv(measured.areas),
         "fits.csv": to_csv(measured.fits),
         "phases.csv": to_csv(measured.phases),
+        "readings.csv": to_csv(measured.readings),
         "others.csv": to_csv([line for row in measured.others for line in row.lines()]),
         "volunteers.csv": to_csv(measured.runs),
         "figure4.png": figure4(measured),
@@ -104,6 +108,7 @@ def report(measured: Tables, how: Circumstances[Settings]) -> str:
             "What weft is to show": claims_table([v for v in found if v not in paper], SIMULATORS),
             "Areas (Figures 4 to 7)": _areas(measured),
             "Phases (Figures 8 and 9)": _phases(measured),
+            "Other readings": _readings(measured),
             "Workflows and random dags": _others(measured),
             "Volunteers": _volunteers(measured.runs, settings),
         },
@@ -146,6 +151,32 @@ def _phases(measured: Tables) -> str:
     )
 
 
+def _readings(measured: Tables) -> str:
+    """What comes out if the paper is read in other ways."""
+    body = []
+    for name, a in PUBLISHED_A.items():
+        fit = measured.fit(FFT, name, PER_LEVEL)
+        if fit is not None:
+            v, y = measured.points(FFT, name)
+            at = float(y[-1] / levels(v)[-1] / v[-1] ** PUBLISHED_B)
+            body.append([name.upper(), f"{a:g} v^{PUBLISHED_B}", shown_fit(fit), f"{at:.2g}"])
+    header = ["", "published", "per level", f"a at the largest, b = {PUBLISHED_B}"]
+    per_level = table(header, body)
+    rows = dict[tuple[str, float], list[str]]()
+    for row in measured.readings:
+        head = [name_of(row.family), f"{row.merged:.0%}", f"{row.sources:.0f}"]
+        cells = rows.setdefault((row.family, row.merged), head)
+        cells.append(f"{row.behind:.1f} ± {row.margin:.1f}")
+    names = ["FIFO", "LIFO", "GREEDY", "FIFO, its sinks put last"]
+    merged = table(["blocks", "merged, at least", "sources", *names], list(rows.values()))
+    return (
+        f"FFT: the areas' difference over the number of levels.\n\n{per_level}\n\nCompositions of "
+        "2,000 vertices if at least such a share is merged of the sinks and sources that could be "
+        "(elsewhere: any number): below ICO's area by, in %, "
+        f"{measured.readings[0].dags} dags.\n\n{merged}"
+    )
+
+
 def _others(measured: Tables) -> str:
     body = []
     for row in measured.others:
@@ -153,7 +184,7 @@ def _others(measured: Tables) -> str:
         polls = [f"{row.schedulers[name][1]:.1f}" for name in SCHEDULERS]
         count = f"{row.optimal} of {row.dags}"
         body.append([row.dag, f"{row.vertices:.0f}", count, *areas, *polls])
-    names = ["`ico`", *(name.upper() for name in HEURISTICS)]
+    names = [f"`{name}`" for name in SCHEDULERS]
     header = ["dag", "tasks", "ICO applies", *names, *(f"{name}, phases" for name in names)]
     return (
         "The mean number of ELIGIBLE tasks (normalised area), then the mean number of phases over "
@@ -165,30 +196,33 @@ def _volunteers(runs: list[RunRow], settings: Settings) -> str:
     body = []
     for workflow in workflows(runs):
         some = usual(runs, workflow)
-        cells = [_cell(makespan(some, name).value) for name in STRATEGIES]
-        body.append([name_of(workflow), str(some[0].tasks), *cells, first_of(some)])
-    header = ["workflow", "tasks", *(f"`{name}`" for name in STRATEGIES), "least"]
+        mine = [run.makespan for run in some if run.strategy == ICO]
+        head = [name_of(workflow), str(some[0].tasks), str(len(mine)), f"{np.mean(mine):.2f}"]
+        body.append([*head, *_against(some, runs)])
+    body.append(["all, each alike", "", "", "", *_against(usual(runs), runs)])
+    others = [f"`{name}`" for name in STRATEGIES[1:]]
     return (
-        f"{settings.processors:,} volunteers, estimates off by a factor of up to {ERROR:g}; mean "
-        "makespans in spans (what the run takes at the volunteers' mean speed if nobody idles, or "
-        f"on the longest path). Least: within 1%.\n\n{table(header, body)}\n\n"
+        f"{settings.processors:,} volunteers, estimates off by a factor of up to {ERROR:g}; the "
+        "mean makespan of `ico` in spans (what the run takes at the volunteers' mean speed if "
+        "nobody idles, or on the longest path), then how much longer the others take in the same "
+        f"worlds.\n\n{table(['workflow', 'tasks', 'worlds', '`ico`', *others], body)}\n\n"
         "![Volunteers](volunteers.png)\n\nWhen does which win? How much longer than `ico` in the "
-        f"same worlds, all workflows together:\n\n{_sweeps(runs)}"
+        f"same worlds, each workflow alike:\n\n{_sweeps(runs)}"
     )
+
+
+def _against(some: Sequence[RunRow], runs: Sequence[RunRow]) -> list[str]:
+    """How much longer than `ico` each of the others takes."""
+    found = [against(some, name, runs) for name in STRATEGIES[1:]]
+    return [longer(figure) if figure.graphs else "" for figure in found]
 
 
 def _sweeps(runs: list[RunRow]) -> str:
     body = []
     for sweep, words in WORDS.items():
         for value, some in points(runs, sweep).items():
-            found = [against(some, name, runs) for name in STRATEGIES[1:]]
-            cells = [longer(figure) if figure.graphs else "" for figure in found]
-            body.append([words, value, *cells])
+            body.append([words, value, *_against(some, runs)])
     return table(["varied", "", *(f"`{name}`" for name in STRATEGIES[1:])], body)
-
-
-def _cell(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2f}"
 
 
 # Colours that stay apart for colour-blind readers; marks and dashes for those who print in grey.
@@ -196,6 +230,7 @@ STYLES: dict[str, dict[str, Any]] = {
     FIFO: {"color": "#0072b2", "marker": "o", "linestyle": "-"},
     LIFO: {"color": "#d55e00", "marker": "^", "linestyle": "--"},
     GREEDY: {"color": "#009e73", "marker": "s", "linestyle": "-."},
+    HOPS: {"color": "#e69f00", "marker": "v", "linestyle": "-"},
     MIN_MIN: {"color": "#cc79a7", "marker": "d", "linestyle": ":"},
     STATIC: {"color": "#000000", "marker": "x", "linestyle": ":"},
 }
@@ -305,16 +340,11 @@ def volunteers(runs: Sequence[RunRow]) -> bytes:
     common = [run for run in runs if run.sweep != ""] + usual(runs)
     with figure_of(title, (2, 3), OTHERS) as (figure, panels):
         panels[1, 2].set_visible(False)
-        by_workflow = {_short(name_of(w)): usual(runs, w) for w in workflows(runs)}
+        by_workflow = {application(name_of(w)): usual(runs, w) for w in workflows(runs)}
         _longer(panels[0, 0], by_workflow, runs, "by workflow")
         for sweep, axes in zip(WORDS, panels.flat[1:5], strict=True):
             _longer(axes, points(common, sweep), runs, WORDS[sweep])
         return png_of(figure)
-
-
-def _short(name: str) -> str:
-    """The application that a trace is of, or the name of a dag."""
-    return name.partition(".")[0].partition("-")[0]
 
 
 WORDS = {

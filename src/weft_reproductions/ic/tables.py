@@ -11,9 +11,18 @@ import numpy as np
 
 from weft.arrays import FloatArray
 from weft.comparison import t_quantile
-from weft_reproductions.ic.cases import FAMILIAR, WORKFLOW, workflow_files
-from weft_reproductions.ic.plays import HEURISTICS, ICO, MEANS, Columns
-from weft_reproductions.ic.units import AREA, EVERY, OTHERS, PHASES, VOLUNTEERS, Settings, units
+from weft_reproductions.ic.cases import FAMILIAR, FFT, WORKFLOW, workflow_files
+from weft_reproductions.ic.plays import HEURISTICS, ICO, KNOWN, MEANS, MERGED, SINKS_LAST, Columns
+from weft_reproductions.ic.units import (
+    AREA,
+    EVERY,
+    OTHERS,
+    PHASES,
+    READINGS,
+    VOLUNTEERS,
+    Settings,
+    units,
+)
 from weft_reproductions.ic.volunteers import STRATEGIES, Volunteers
 from weft_reproductions.reports import Figure, mean_of
 
@@ -112,6 +121,7 @@ def ratio_of(one: FloatArray, other: FloatArray) -> Figure:
 
 
 FITTED, HULL = "all dags", "lower hull"
+PER_LEVEL = "all dags, per level"  # a reading of Figure 4: the difference over the FFT's levels
 
 
 @dataclass(frozen=True)
@@ -171,7 +181,7 @@ class OtherRow:
     dags: int
     optimal: int
     schedulers: dict[str, tuple[float, float]]  # normalised area, phases over all request sizes
-    behind: int  # dags on which FIFO's mean area is larger
+    real: bool  # of a file
 
     def lines(self) -> Iterator[OtherLine]:
         """A line for each scheduler."""
@@ -192,6 +202,19 @@ class OtherLine:
     phases: float
 
 
+@dataclass(frozen=True)
+class ReadingRow:
+    """How far a heuristic is behind on compositions that merge at least such a share, in %."""
+
+    family: str
+    merged: float
+    heuristic: str
+    behind: float
+    margin: float
+    sources: float
+    dags: int
+
+
 @dataclass
 class Tables:
     """All that was measured."""
@@ -201,6 +224,7 @@ class Tables:
     every: dict[str, Columns] = field(default_factory=dict)
     others: list[OtherRow] = field(default_factory=list)
     runs: list[RunRow] = field(default_factory=list)
+    readings: list[ReadingRow] = field(default_factory=list)
 
     def points(self, family: str, heuristic: str) -> tuple[FloatArray, FloatArray]:
         """Sizes and differences of areas, one per dag."""
@@ -227,6 +251,9 @@ class Tables:
         for family in dict.fromkeys(row.family for row in self.areas):
             for heuristic in HEURISTICS:
                 yield from _row(family, heuristic, FITTED, *self.points(family, heuristic))
+                if family == FFT:
+                    v, y = self.points(family, heuristic)
+                    yield from _row(family, heuristic, PER_LEVEL, v, y / levels(v))
                 if family not in FAMILIAR:
                     yield from _row(family, heuristic, HULL, *self.hull(family, heuristic))
 
@@ -242,7 +269,8 @@ class Tables:
 def tables(settings: Settings, done: Mapping[int, Columns]) -> Tables:
     """All tables, from the units' figures."""
     found = Tables(runs=list(runs_of(settings, done)))
-    others: dict[str, list[Columns]] = {}
+    others: dict[tuple[str, bool], list[Columns]] = {}
+    readings: dict[str, list[Columns]] = {}
     for unit in units(settings):
         columns = done[unit.number]
         if unit.part == AREA:
@@ -254,13 +282,15 @@ def tables(settings: Settings, done: Mapping[int, Columns]) -> Tables:
             for name, values in columns.items():
                 sizes.setdefault(name, []).extend(values)
         elif unit.part == OTHERS:
-            name = unit.case.family
-            if name == WORKFLOW:
+            real = unit.case.family == WORKFLOW
+            name = f"{unit.case.family}, {unit.case.size}"
+            if real:
                 name = workflow_files(settings.workflows)[unit.case.number].stem
-            else:
-                name = f"{name}, {unit.case.size}"
-            others.setdefault(name, []).append(columns)
-    found.others = [other_row(name, some) for name, some in others.items()]
+            others.setdefault((name, real), []).append(columns)
+        elif unit.part == READINGS:
+            readings.setdefault(unit.case.family, []).append(columns)
+    found.others = [other_row(name, real, some) for (name, real), some in others.items()]
+    found.readings = [row for name, some in readings.items() for row in reading_rows(name, some)]
     return found
 
 
@@ -289,10 +319,10 @@ def phase_rows(family: str, dag: int, columns: Columns) -> Iterator[PhaseRow]:
             )  # fmt: skip
 
 
-def other_row(name: str, some: list[Columns]) -> OtherRow:
+def other_row(name: str, real: bool, some: list[Columns]) -> OtherRow:
     """The means over some dags of the same name."""
     schedulers = {}
-    for scheduler in (ICO, *HEURISTICS):
+    for scheduler in (ICO, *KNOWN):
         area = np.mean([np.mean(columns[scheduler]) / columns["n"][0] for columns in some])
         polls = np.mean([columns[f"{scheduler}|{mean}"] for columns in some for mean in MEANS])
         schedulers[scheduler] = (float(area), float(polls))
@@ -302,8 +332,26 @@ def other_row(name: str, some: list[Columns]) -> OtherRow:
         len(some),
         int(sum(columns["optimal"][0] for columns in some)),
         schedulers,
-        sum(bool(columns[ICO][0] < np.mean(columns["fifo"])) for columns in some),
+        real,
     )
+
+
+def reading_rows(family: str, some: list[Columns]) -> Iterator[ReadingRow]:
+    """The means over some compositions."""
+    for merged in MERGED:
+        sources = float(np.mean([columns[f"sources|{merged}"] for columns in some]))
+        for name in (*HEURISTICS, SINKS_LAST):
+            behind = mean_of(np.array([columns[f"{name}|{merged}"][0] for columns in some]))
+            row = behind.value, behind.margin, sources, behind.graphs
+            yield ReadingRow(family, merged, name, *row)
+
+
+def levels(vertices: FloatArray) -> FloatArray:
+    """How many levels FFTs of so many vertices have."""
+    rows = np.arange(21)
+    nearest = np.abs(((rows + 1) << rows) - vertices[:, None]).argmin(axis=1)
+    found: FloatArray = (nearest + 1).astype(np.float64)
+    return found
 
 
 def _row(
@@ -317,7 +365,6 @@ def _row(
 
 
 USUAL = ""  # not a sweep
-ALIKE = 1.0  # %: what differs by less is a draw
 
 
 @dataclass(frozen=True)
@@ -369,26 +416,21 @@ def workflows(runs: Sequence[RunRow]) -> list[str]:
     return list(dict.fromkeys(run.workflow for run in runs))
 
 
-def makespan(runs: Sequence[RunRow], strategy: str) -> Figure:
-    """The mean over runs."""
-    return mean_of(np.array([run.makespan for run in runs if run.strategy == strategy]))
-
-
 def against(runs: Sequence[RunRow], strategy: str, base: Sequence[RunRow] | None = None) -> Figure:
     """How much longer a strategy takes than `ico` in the same world, in % of the latter.
 
-    `base` are the runs among which that of `ico` is found: all of them, if it is not given.
+    Of several workflows each counts alike, however many worlds it has. `base` are the runs among
+    which that of `ico` is found: all of them, if it is not given.
     """
     mine = {run.point: run.makespan for run in base or runs if run.strategy == ICO}
-    theirs = [run for run in runs if run.strategy == strategy and run.point in mine]
-    return mean_of(np.array([100 * (run.makespan / mine[run.point] - 1) for run in theirs]))
-
-
-def winners(runs: Sequence[RunRow]) -> list[str]:
-    """The strategies with the least mean makespan, and those that are alike."""
-    found = {name: makespan(runs, name) for name in STRATEGIES}
-    means = {name: figure.value for name, figure in found.items() if figure.graphs}
-    if not means:
-        return []
-    least = min(means.values())
-    return [name for name, value in means.items() if value <= least * (1 + ALIKE / 100)]
+    longer: dict[str, list[float]] = {}
+    for run in runs:
+        if run.strategy == strategy and run.point in mine:
+            share = 100 * (run.makespan / mine[run.point] - 1)
+            longer.setdefault(run.workflow, []).append(share)
+    if not longer:
+        return Figure(np.nan, np.nan, 0)
+    figures = [mean_of(np.array(some)) for some in longer.values()]
+    mean = sum(figure.value for figure in figures) / len(figures)
+    margin = sqrt(sum(figure.margin**2 for figure in figures)) / len(figures)
+    return Figure(mean, margin, sum(figure.graphs for figure in figures))

@@ -1,6 +1,6 @@
 """A simulated volunteer platform: machines come, go and vary at random, and nobody knows times.
 
-One server holds all data; 1,000 volunteers fetch tasks from it. What a volunteer had begun is lost
+One server holds all data; 500 volunteers fetch tasks from it. What a volunteer had begun is lost
 when it goes. The strategies see estimates that have little to do with the truth, and do not see how
 fast a volunteer is, unless that is what is varied.
 """
@@ -26,17 +26,17 @@ from weft.simulation import reality
 from weft.simulation.reality import Reality
 from weft.simulation.simulate import simulate_run
 from weft_reproductions.ic.cases import FFT, Q2, WNM, W, workflow_files
-from weft_reproductions.ic.plays import FIFO, GREEDY, HEURISTICS, ICO, LIFO, Columns
+from weft_reproductions.ic.plays import FIFO, GREEDY, HOPS, ICO, KNOWN, LIFO, Columns
 
 MIN_MIN, STATIC = "min-min", "static"
-STRATEGIES = (ICO, FIFO, LIFO, GREEDY, MIN_MIN, STATIC)
-ESTIMATING = (MIN_MIN, STATIC)  # those for which estimates matter
+QUICK = (ICO, HOPS, FIFO, LIFO, GREEDY)  # they see no estimates
+STRATEGIES = (*QUICK, MIN_MIN, STATIC)
 
 LAYERED = "layered"
 GENERATED = (FFT, W, WNM, Q2, LAYERED)
 MOST_REAL = 2  # workflows of a folder: its largest
 
-PROCESSORS, CHURN, ERROR = 1000, 0.2, 10.0
+PROCESSORS, CHURN, ERROR = 500, 0.2, 10.0
 UNKNOWN = math.inf  # an error with which estimates tell nothing: all tasks look alike
 SLOWEST = 0.1  # of a volunteer's peak
 CHANGES = 2.0  # of each volunteer's speed in a span
@@ -99,6 +99,11 @@ def real_names(folder: str) -> list[str]:
     return [name for _, name in sorted(sized)[:MOST_REAL]]
 
 
+def application(workflow: str) -> str:
+    """The application that a trace is of, or the name of a dag."""
+    return workflow.partition(".")[0].partition("-")[0]
+
+
 def available() -> tuple[str, ...]:
     """The strategies that weft has."""
     known = registry.strategy_names()
@@ -121,7 +126,7 @@ def _spec(name: str, seed: int) -> str:
     """The strategy with random ties, where it has ties to break."""
     chosen: Any = registry.strategy_class(name)
     options = {field.name for field in fields(chosen)}
-    return f"{name}[ties={seed}]" if name in HEURISTICS and "ties" in options else name
+    return f"{name}[ties={seed}]" if name in KNOWN and "ties" in options else name
 
 
 def stage_of(case: Volunteers, folder: str = "") -> Stage:
