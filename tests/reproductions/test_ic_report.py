@@ -183,6 +183,12 @@ def test_phases(measured: Tables) -> None:
     assert ic_batch_claims.rarely_worse(rows, "x").holds
     slight = [replace(r, ratio=1.0 + (r.ratio - 1) / 4) for r in rows]
     assert not ic_batch_claims.fewer_phases(slight, W, "x").holds
+    found = Tables(areas=areas(W, lambda name, n: BEHIND[name] * n**2), phases=rows)
+    assert ic_batch_claims.same_order(found, W, "x").holds  # no order of the phases
+    found.phases = [replace(r, ratio=1.3) if r.heuristic == "greedy" else r for r in rows]
+    verdict = ic_batch_claims.same_order(found, W, "x")
+    assert not verdict.holds
+    assert "lifo before greedy" in verdict.figures
     level = [replace(r, ratio=1.2) for r in rows]
     assert not ic_batch_claims.hump(level, "x").holds
     worse = [replace(r, ratio=0.97) if r.mean == 8 else r for r in rows]

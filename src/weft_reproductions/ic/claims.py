@@ -202,6 +202,7 @@ def _verdict(claim: str, holds: bool, figures: str) -> Verdict:
 FEWER = 10.0  # % of the phases
 MOST_FEWER = 20.0
 RARE = 0.01  # of the cells
+NO_AREA, NO_PHASES = 1.0, 0.01  # % of ICO's area, ratio of phases: less is no order
 SLIGHT = 0.02  # a ratio that is off 1 by less is no difference to speak of
 
 
@@ -212,6 +213,7 @@ def batch_verdicts(measured: Tables, simulator: str) -> list[Verdict]:
         for family in COMPOSED
         if any(row.family == family for row in measured.phases)
     ]
+    found += [same_order(measured, family, simulator) for family in (REDUCTION, EVOLVING, FFT)]
     return [*found, hump(measured.phases, simulator), rarely_worse(measured.phases, simulator)]
 
 
@@ -250,6 +252,24 @@ def fewer_phases(rows: list[PhaseRow], family: str, simulator: str) -> Verdict:
         "than the heuristics over a range of request sizes"
     )
     return Verdict(claim, simulator, len(reached) == len(HEURISTICS), figures)
+
+
+def same_order(measured: Tables, family: str, simulator: str) -> Verdict:
+    """The larger the area, the fewer the phases, where they differ most."""
+    areas = {name: _share(_rows(measured, family), name) for name in HEURISTICS}
+    some = [row for row in measured.phases if row.family == family]
+    phases = {
+        name: max(np.mean([r.ratio for r in some if (r.heuristic, r.mean) == (name, mean)])
+        for mean in MEANS)
+        for name in HEURISTICS
+    }  # fmt: skip
+    pairs = [(a, b) for a in areas for b in areas if areas[a] < areas[b] - NO_AREA]
+    turned = [f"{b} before {a}" for a, b in pairs if phases[a] > phases[b] + NO_PHASES]
+    most = ", ".join(f"{name.upper()} {ratio:.2f}" for name, ratio in phases.items())
+    figures = f"{_listed(areas)}; the greatest ratio of phases: {most}"
+    figures += f"; {', '.join(turned)}" if turned else ""
+    claim = f"{name_of(family)}: the order of the schedulers is the same by area and by phases"
+    return Verdict(claim, simulator, not turned, figures)
 
 
 def hump(rows: list[PhaseRow], simulator: str) -> Verdict:

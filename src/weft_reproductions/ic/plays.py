@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from weft.ic import heuristic_order, heuristic_phases, order_phases, play, request_sizes
-from weft.ic.shapes import compose
-from weft_reproductions.ic.cases import Case, Instance, instance_of
+from weft.ic.shapes import Sizes, compose
+from weft_reproductions.ic.cases import Case, Instance, M, instance_of
 
 ICO = "ico"
 FIFO, LIFO, GREEDY = HEURISTICS = ("fifo", "lifo", "greedy")
@@ -72,13 +72,15 @@ MERGED = (
     1.0,
 )  # the least share of sinks and sources that are merged, of those that could
 SINKS_LAST = "fifo, sinks last"
+BLOCKS = {M: Sizes(a=20, d=3)}  # the largest, if not the usual ones
 
 
 def readings(case: Case, plays: int) -> Columns:
     """How far each heuristic is behind, in % of ICO's area, if compositions merge more or less."""
     found: Columns = {}
+    most = BLOCKS.get(case.family)
     for least in MERGED:
-        made = compose(case.family, case.rng(_SHAPE), case.size, least=least)
+        made = compose(case.family, case.rng(_SHAPE), case.size, most, least)
         dag, rng = made.dag, case.rng(_PLAYS)
         orders = {n: [heuristic_order(dag, n, rng) for _ in range(plays)] for n in HEURISTICS}
         orders[SINKS_LAST] = [

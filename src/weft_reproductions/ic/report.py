@@ -21,7 +21,7 @@ from weft_reproductions.ic.claims import (
     shown_fit,
     verdicts,
 )
-from weft_reproductions.ic.plays import FIFO, GREEDY, HEURISTICS, HOPS, ICO, KNOWN, LIFO
+from weft_reproductions.ic.plays import BLOCKS, FIFO, GREEDY, HEURISTICS, HOPS, ICO, KNOWN, LIFO
 from weft_reproductions.ic.tables import (
     FITTED,
     HULL,
@@ -164,7 +164,9 @@ def _readings(measured: Tables) -> str:
     per_level = table(header, body)
     rows = dict[tuple[str, float], list[str]]()
     for row in measured.readings:
-        head = [name_of(row.family), f"{row.merged:.0%}", f"{row.sources:.0f}"]
+        most = BLOCKS.get(row.family)
+        blocks = name_of(row.family) + (f", a up to {most.a}, d up to {most.d}" if most else "")
+        head = [blocks, f"{row.merged:.0%}", f"{row.sources:.0f}"]
         cells = rows.setdefault((row.family, row.merged), head)
         cells.append(f"{row.behind:.1f} ± {row.margin:.1f}")
     names = ["FIFO", "LIFO", "GREEDY", "FIFO, its sinks put last"]

@@ -430,7 +430,11 @@ def against(runs: Sequence[RunRow], strategy: str, base: Sequence[RunRow] | None
             longer.setdefault(run.workflow, []).append(share)
     if not longer:
         return Figure(np.nan, np.nan, 0)
-    figures = [mean_of(np.array(some)) for some in longer.values()]
-    mean = sum(figure.value for figure in figures) / len(figures)
-    margin = sqrt(sum(figure.margin**2 for figure in figures)) / len(figures)
-    return Figure(mean, margin, sum(figure.graphs for figure in figures))
+    samples = [np.array(some) for some in longer.values()]
+    mean = float(np.mean([some.mean() for some in samples]))
+    count = sum(map(len, samples))
+    if min(map(len, samples)) < 2:
+        return Figure(mean, np.nan, count)
+    variance = sum(float(some.var(ddof=1)) / len(some) for some in samples)
+    quantile = t_quantile(count - len(samples))
+    return Figure(mean, quantile * sqrt(variance) / len(samples), count)

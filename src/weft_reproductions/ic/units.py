@@ -23,6 +23,7 @@ from weft_reproductions.ic.cases import (
     WNM,
     WORKFLOW,
     Case,
+    M,
     W,
     digest,
     instance_of,
@@ -234,7 +235,7 @@ def _sweeps(usual: Volunteers) -> Iterator[tuple[Volunteers, str]]:
 
 def _readings(settings: Settings) -> Iterator[Case]:
     """Compositions on which the paper and we differ."""
-    for family in (W, Q2):
+    for family in (W, Q2, M):
         for number in range(settings.readings):
             yield Case(family, READING_SIZE, number, settings.seed)
 
