@@ -30,6 +30,7 @@ class Verdict:
     simulator: str
     holds: bool
     figures: str
+    published: str = ""  # where the paper says so, and its figures
 
     @property
     def word(self) -> str:
@@ -94,10 +95,19 @@ def _lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
 
 def claims_table(found: Sequence[Verdict], simulators: Mapping[str, str]) -> str:
     """The claims with their verdicts; how each was simulated, if there is more than one way."""
-    of = [[simulators[v.simulator]] if len(simulators) > 1 else [] for v in found]
-    rows = [[v.claim, *way, f"**{v.word}**", v.figures] for v, way in zip(found, of, strict=True)]
-    header = ["claim", *(["simulated"] if len(simulators) > 1 else []), "verdict", "figures"]
-    return table(header, rows)
+    ways, published = len(simulators) > 1, any(v.published for v in found)
+    rows = [
+        [
+            v.claim,
+            *([simulators[v.simulator]] if ways else []),
+            *([v.published] if published else []),
+            f"**{v.word}**",
+            v.figures,
+        ]
+        for v in found
+    ]
+    more = [*(["simulated"] if ways else []), *(["published"] if published else [])]
+    return table(["claim", *more, "verdict", "ours" if published else "figures"], rows)
 
 
 def document(paper: str, head: Sequence[str], sections: Mapping[str, str]) -> str:

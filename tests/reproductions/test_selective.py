@@ -28,7 +28,9 @@ from weft_reproductions.selective.claims import (
     few_replans,
     near_always,
     not_better,
+    planner_matters_most,
     short_of_ideal,
+    slack_faster,
     slack_replans_less,
     verdicts,
 )
@@ -36,20 +38,24 @@ from weft_reproductions.selective.experiment import EXPERIMENT
 from weft_reproductions.selective.runs import (
     EVENTS,
     FIGURE4_TASKS,
+    FIT,
+    FITTED,
     PLANNERS,
     QOIS,
     RESCHEDULING,
     SEQUENTIAL,
+    SHAPES,
     STRATEGIES,
+    Dags,
     Instance,
     Job,
     simulate_in_order,
 )
-from weft_reproductions.selective.tables import PUBLISHED, Tables, tables
+from weft_reproductions.selective.tables import DRAWN, PUBLISHED, TIMED, WAYS, Tables, tables
 from weft_reproductions.selective.units import Settings
 
 TINY = Settings(table1=2, figure3=2, figure4=1, readings=1, seed=7)
-TIMES = ("milliseconds", "time_of_always")
+TIMES = ("milliseconds", "time_of_always", "added_time_of_always")
 FULL_SIZE = selective._instance
 
 
@@ -57,8 +63,8 @@ FULL_SIZE = selective._instance
 def small_dags() -> Iterator[None]:
     """The same experiment on DAGs of no more than 12 tasks."""
 
-    def small(rng: np.random.Generator, tasks: int, machines: int, alpha: float) -> Instance:
-        return FULL_SIZE(rng, min(tasks, 12), machines, alpha)
+    def small(rng: np.random.Generator, tasks: int, machines: int, dags: Dags) -> Instance:
+        return FULL_SIZE(rng, min(tasks, 12), machines, dags)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selective, "_instance", small)
@@ -77,25 +83,25 @@ def measured(small_dags: None) -> Tables:
 
 
 def test_tables_have_a_row_for_everything_compared(measured: Tables) -> None:
-    assert [(r.planner, r.strategy) for r in measured.table1] == [
-        (p, s) for p in PLANNERS for s in RESCHEDULING
+    assert [(r.way, r.planner, r.strategy) for r in measured.table1] == [
+        (w, p, s) for w in WAYS for p in PLANNERS for s in RESCHEDULING
     ]
-    assert [(r.planner, r.qoi, r.strategy) for r in measured.figure3] == [
-        (p, q, s) for p in PLANNERS for q in QOIS for s in STRATEGIES
+    assert [(r.way, r.planner, r.qoi, r.strategy) for r in measured.figure3] == [
+        (w, p, q, s) for w in DRAWN for p in PLANNERS for q in QOIS for s in STRATEGIES
     ]
-    assert [(r.planner, r.tasks, r.strategy) for r in measured.figure4] == [
-        (p, n, s) for p in PLANNERS for n in FIGURE4_TASKS for s in RESCHEDULING
+    assert [(r.way, r.planner, r.tasks, r.strategy) for r in measured.figure4] == [
+        (w, p, n, s) for w in TIMED for p in PLANNERS for n in FIGURE4_TASKS for s in RESCHEDULING
     ]
-    # slack and spare in four shapes, informed, in order; static and always without error, twice
-    assert len(measured.readings) == len(PLANNERS) * (2 * 6 + 2 * 2)
+    # slack and spare in all shapes, informed, in order; static and always without error, thrice
+    assert len(measured.readings) == len(PLANNERS) * (2 * (len(SHAPES) + 2) + 2 * 3)
     assert {r.dags for r in measured.table1} == {TINY.table1}
     assert {r.dags for r in measured.figure3} == {TINY.figure3}
 
 
 def test_always_makes_a_plan_before_every_start_but_the_first(measured: Tables) -> None:
     always = [r for r in measured.table1 if r.strategy == "always"]
-    assert all(r.replans == r.sequential_replans == 11 for r in always)
-    assert all(r.time_of_always == 1 for r in always)
+    assert all(r.replans == 11 for r in always)
+    assert all(r.time_of_always == 1 for r in always if r.way in TIMED)
 
 
 def test_same_seed_same_figures_whatever_the_number_of_processes(measured: Tables) -> None:
@@ -113,8 +119,9 @@ def test_csv_can_be_read_back(measured: Tables) -> None:
 
 def test_both_simulators_agree_where_nothing_is_replanned(measured: Tables) -> None:
     rows = [r for r in measured.figure3 if r.strategy in ("static", "ideal")]
-    assert [r.makespan for r in rows] == pytest.approx([r.sequential_makespan for r in rows])
-    assert all(r.replans == r.sequential_replans == 0 for r in rows)
+    events, loop = ([r.makespan for r in rows if r.way == w] for w in (EVENTS, SEQUENTIAL))
+    assert events == pytest.approx(loop)
+    assert all(r.replans == 0 for r in rows)
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
@@ -153,6 +160,7 @@ def test_instances_are_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
         for instance in (
             selective.figure3_instance(Job("figure3", number, "heft", 0)),
             selective.table_instance(Job("table1", number, "heft", 0)),
+            selective.table_instance(Job("table1", number, "heft", 0), FIT),
         ):
             wf, pf = instance.workflow, instance.platform
             cost = Estimates.declared(wf, pf).cost
@@ -168,6 +176,21 @@ def test_instances_are_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
             assert 0.5 <= factor.min() < 0.7
             smaller = instance.durations(0.1) / cost
             assert (factor - 1) / 5 == pytest.approx(smaller - 1)
+
+
+def test_fitted_dags_are_long_and_narrow_with_links_that_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(selective, "_instance", FULL_SIZE)
+    job = Job("table1", 3, "heft", 0)
+    square, fit = selective.table_instance(job), selective.table_instance(job, FIT)
+    levels = [int(i.workflow.level.max()) for i in (square, fit)]
+    assert levels[1] > 2 * levels[0]
+    links = fit.platform.time_per_unit[~np.eye(5, dtype=bool)]
+    assert 0.5 <= links.min() < links.max() <= 1.5
+    assert square.platform.links_alike
+    assert not fit.platform.links_alike
+    assert square.world == fit.world
 
 
 def test_an_interrupt_ends_the_workers(small_dags: None) -> None:
@@ -187,8 +210,7 @@ def with_ratio(measured: Tables, strategy: str, ratio: float) -> Tables:
     rows = [
         replace(
             r,
-            of_always=ratio if r.strategy == strategy and r.planner == "dls" else 1.0,
-            sequential_of_always=1.0,
+            of_always=ratio if (r.way, r.planner, r.strategy) == (EVENTS, "dls", strategy) else 1.0,
         )
         for r in measured.figure3
     ]
@@ -210,23 +232,25 @@ def test_near_always(measured: Tables, ratio: float, near: bool, not_shorter: bo
 
 def test_published_counts_and_times_hold(measured: Tables) -> None:
     rows = [
-        replace(
-            r, replans=r.published_replans, sequential_replans=r.published_replans,
-            time_of_always=r.published_time_of_always,
-        )
+        replace(r, replans=r.published_replans, time_of_always=r.published_time_of_always)
         for r in measured.table1
-    ]  # fmt: skip
+    ]
     for strategy in ("slack", "spare"):
         assert few_replans(rows, EVENTS, strategy).holds
         assert as_published(rows, EVENTS, strategy).holds
-        assert cheap(rows, strategy).holds
+        assert cheap(rows, FITTED, strategy).holds
     assert slack_replans_less(rows, SEQUENTIAL).holds
-    more = [replace(r, replans=r.replans * 2, time_of_always=0.3) for r in rows]
+    assert slack_faster(rows, FITTED).holds
+    more = [
+        replace(r, replans=r.replans * 2, time_of_always=0.3) if r.way == EVENTS else r
+        for r in rows
+    ]
     assert not few_replans(more, EVENTS, "slack").holds
     assert not as_published(more, EVENTS, "slack").holds
     assert as_published(more, SEQUENTIAL, "slack").holds
     assert few_replans(more, SEQUENTIAL, "slack").holds
-    assert not cheap(more, "slack").holds
+    assert not cheap(more, EVENTS, "slack").holds
+    assert not slack_faster(more, EVENTS).holds
     swapped = [replace(r, replans=9.0 if r.strategy == "slack" else r.replans) for r in rows]
     assert not slack_replans_less(swapped, EVENTS).holds
 
@@ -236,12 +260,15 @@ def test_gap_and_ideal(measured: Tables) -> None:
         return {"ideal": 100.0, "static": 110 + 100 * qoi}.get(strategy, 105.0)
 
     rows = [replace(r, makespan=made_up(r.strategy, r.qoi)) for r in measured.figure3]
-    assert error_widens_gap(rows).holds
+    assert error_widens_gap(rows, FITTED).holds
     assert short_of_ideal(rows, EVENTS).holds
     flat = [replace(r, makespan=120.0) if r.strategy == "static" else r for r in rows]
-    assert not error_widens_gap(flat).holds
+    assert not error_widens_gap(flat, EVENTS).holds
     better = [replace(r, makespan=99.0) if r.strategy == "slack" else r for r in rows]
     assert not short_of_ideal(better, EVENTS).holds
+    assert not planner_matters_most(rows, EVENTS).holds
+    apart = [replace(r, makespan=2 * r.makespan) if r.planner == "fcp" else r for r in rows]
+    assert planner_matters_most(apart, EVENTS).holds
 
 
 def test_growth(measured: Tables) -> None:
@@ -249,13 +276,14 @@ def test_growth(measured: Tables) -> None:
         replace(r, milliseconds=r.tasks * (5.0 if r.strategy == "always" else 1.0))
         for r in measured.figure4
     ]
-    assert always_grows_faster(rows).holds
-    assert not always_grows_faster([replace(r, milliseconds=1.0) for r in rows]).holds
+    assert always_grows_faster(rows, EVENTS).holds
+    assert not always_grows_faster([replace(r, milliseconds=1.0) for r in rows], EVENTS).holds
 
 
 def test_every_claim_has_a_verdict_in_words(measured: Tables) -> None:
     found = verdicts(measured)
-    assert len(found) == 2 * 10 + 4
+    assert len(found) == 3 * 7 + 4 * 5 + 2 * 4
+    assert all(v.published.startswith(("Table 1:", "Figure 3:", "Figure 4:")) for v in found)
     assert {v.word for v in found} <= {"holds", "differs"}
     assert all(any(c.isdigit() for c in v.figures) for v in found)
     assert Verdict("", EVENTS, False, "").word == "differs"
@@ -267,14 +295,15 @@ def test_every_claim_has_a_verdict_in_words(measured: Tables) -> None:
 def test_command_writes_tables_plots_and_report(
     small_dags: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(EXPERIMENT, "sample", Settings(1, 1, 1, 1))
+    monkeypatch.setattr(EXPERIMENT, "sample", Settings(2, 1, 1, 1))
     out = tmp_path / "deep" / "results"
     code, output = run_command("selective", "--out", str(out), "--jobs", "1")
     assert code == 0
     assert "slack makes fewer new plans than spare" in output
     assert {path.name for path in out.iterdir()} == {
         "table1.csv", "figure3.csv", "figure4.csv", "readings.csv", "report.md",
-        "figure3.png", "figure3-paper-loop.png", "figure4.png",
+        "figure3.png", "figure3-paper-loop.png", "figure3-fitted.png", "figure4.png",
+        "figure4-fitted.png",
     }  # fmt: skip
     for path in out.glob("*.png"):
         content = path.read_bytes()
@@ -309,4 +338,4 @@ def test_command_interrupted(
 def test_report_when_a_new_plan_is_harmless(measured: Tables) -> None:
     same = replace(measured, readings=[replace(r, makespan=1.0) for r in measured.readings])
     how = Circumstances("weft", TINY, "1 processes", 1.0, 1.0, 1)
-    assert "| HEFT | +0.0 | +0.0 |" in selective_report.report(same, how)
+    assert "| HEFT | +0.0 | +0.0 | +0.0 |" in selective_report.report(same, how)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from weft.model import (
     Attempts,
     Estimates,
     Freedom,
+    Link,
     Platform,
     Processor,
     Schedule,
@@ -41,9 +43,37 @@ RESCHEDULING = ("always", "slack", "spare")
 QOIS = (0.1, 0.2, 0.3, 0.4, 0.5)
 TABLE_QOI, TABLE_TASKS, TABLE_MACHINES = 0.2, 50, 5
 FIGURE4_TASKS = (10, 20, 30, 40, 50)
-SHAPES = (0.35, 0.5, 1.0, 2.0)  # alpha: from long and narrow to short and wide
 
-EVENTS, SEQUENTIAL, INFORMED = "events", "sequential", "informed"
+# How a run is simulated, and on which DAGs.
+EVENTS, SEQUENTIAL = "events", "sequential"
+FITTED, FITTED_SEQUENTIAL = "fitted", "fitted, sequential"
+
+
+@dataclass(frozen=True)
+class Dags:
+    """What the paper leaves open of its DAGs and their links."""
+
+    alpha: tuple[float, float] = (1.0, 1.0)  # from long and narrow to short and wide
+    out_degree: int = 3
+    jump: int = 1  # levels
+    links: float = 0.0  # a link's time per unit is off the mean by up to so much of it
+
+
+SQUARE = Dags()
+NARROW = Dags(alpha=(0.25, 0.3))
+FIT = Dags(alpha=(0.25, 0.3), out_degree=6, jump=3, links=0.5)  # found by trying
+SHAPES = {  # event by event
+    **{f"alpha {alpha:g}": Dags((alpha, alpha)) for alpha in (0.35, 0.5, 1.0, 2.0)},
+    "links differ": replace(SQUARE, links=FIT.links),
+    "narrow": NARROW,
+    "narrow, out-degree 6": replace(NARROW, out_degree=FIT.out_degree),
+    "narrow, jumps of 3": replace(NARROW, jump=FIT.jump),
+    "narrow, links differ": replace(NARROW, links=FIT.links),
+    "fitted": FIT,
+}
+KNOWN, LOOP = "durations known at the start", "the paper's loop"
+EXACT, EXACT_LOOP = "no error", "no error, the paper's loop"
+EXACT_FITTED = "no error, fitted"
 
 
 @dataclass(frozen=True)
@@ -63,12 +93,11 @@ class Outcome:
     """One run; `seconds` is the processor time of the whole call, planning included."""
 
     job: Job
+    way: str  # how it was simulated, or the reading
     strategy: str
-    simulator: str
     makespan: float
     replans: int
     seconds: float = float("nan")
-    alpha: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,55 +114,61 @@ class Instance:
         return reality.draw(wf, pf, Estimates.declared(wf, pf), qoi, self.world).work
 
 
-def table_instance(job: Job, alpha: float = 1.0) -> Instance:
+def table_instance(job: Job, dags: Dags = SQUARE) -> Instance:
     """Table 1 and Figure 4: a fixed number of tasks on 5 machines."""
     rng = np.random.default_rng([job.seed, 1, job.tasks, job.number])
-    return _instance(rng, job.tasks, TABLE_MACHINES, alpha)
+    return _instance(rng, job.tasks, TABLE_MACHINES, dags)
 
 
-def figure3_instance(job: Job) -> Instance:
+def figure3_instance(job: Job, dags: Dags = SQUARE) -> Instance:
     """Figure 3: 50 to 100 tasks on 3 to 8 machines."""
     rng = np.random.default_rng([job.seed, 3, job.number])
-    return _instance(rng, int(rng.integers(50, 101)), int(rng.integers(3, 9)), 1.0)
+    return _instance(rng, int(rng.integers(50, 101)), int(rng.integers(3, 9)), dags)
 
 
-def _instance(rng: np.random.Generator, tasks: int, machines: int, alpha: float) -> Instance:
+def _instance(rng: np.random.Generator, tasks: int, machines: int, dags: Dags) -> Instance:
     """Costs uniform in 50 .. 100 on every machine, CCR uniform in 0.1 .. 1, one entry and exit."""
+    seed, ccr = int(rng.integers(2**31)), float(rng.uniform(0.1, 1.0))
+    world = int(rng.integers(2**31))
     workflow = generate(
         "random_layered",
-        seed=int(rng.integers(2**31)),
+        seed=seed,
         tasks=tasks,
-        alpha=alpha,
+        alpha=float(rng.uniform(*dags.alpha)),
+        out_degree=dags.out_degree,
+        jump=dags.jump,
         single_ends=True,
         mean_cost=75.0,
         spread=0.0,
         beta=2 / 3,
-        ccr=float(rng.uniform(0.1, 1.0)),
+        ccr=ccr,
         processors=machines,
     )
-    platform = Platform.build([Processor(f"p{p}") for p in range(machines)])
-    return Instance(workflow, platform, int(rng.integers(2**31)))
+    names = [f"p{p}" for p in range(machines)]
+    links = {
+        pair: Link(float(rng.uniform(1 - dags.links, 1 + dags.links)))
+        for pair in combinations(names, 2)
+    }
+    return Instance(workflow, Platform.build([Processor(n) for n in names], links=links), world)
 
 
-def by_events(
-    job: Job, instance: Instance, strategy: str, qoi: float, alpha: float = 1.0
-) -> Outcome:
+def by_events(job: Job, instance: Instance, strategy: str, way: str = EVENTS) -> Outcome:
     """As weft runs everything."""
     spec = f"{strategy}[planner={job.planner}]"
     begun = time.process_time()
     ran = api.simulate(
-        instance.workflow, instance.platform, strategy=spec, qoi=qoi, seed=instance.world
+        instance.workflow, instance.platform, strategy=spec, qoi=job.qoi, seed=instance.world
     )
     seconds = time.process_time() - begun
-    return Outcome(job, strategy, EVENTS, ran.makespan, ran.replans, seconds, alpha)
+    return Outcome(job, way, strategy, ran.makespan, ran.replans, seconds)
 
 
-def in_order(job: Job, instance: Instance, strategy: str, qoi: float) -> Outcome:
+def in_order(job: Job, instance: Instance, strategy: str, way: str = SEQUENTIAL) -> Outcome:
     """By the loop of the paper's Figure 2."""
-    work = instance.durations(qoi)
+    work = instance.durations(job.qoi)
     wf, pf = instance.workflow, instance.platform
     makespan, replans = simulate_in_order(wf, pf, strategy, job.planner, work)
-    return Outcome(job, strategy, SEQUENTIAL, makespan, replans)
+    return Outcome(job, way, strategy, makespan, replans)
 
 
 @dataclass(frozen=True)
@@ -152,15 +187,15 @@ class _Informed:
         return self.inner.plan(replace(situation, estimates=Estimates(cost)), freedom)
 
 
-def informed(job: Job, instance: Instance, strategy: str, qoi: float) -> Outcome:
+def informed(job: Job, instance: Instance, strategy: str) -> Outcome:
     """Event by event, but a task's real duration is known when it starts."""
     wf, pf = instance.workflow, instance.platform
     estimates = Estimates.declared(wf, pf)
-    truth = reality.draw(wf, pf, estimates, qoi, instance.world)
+    truth = reality.draw(wf, pf, estimates, job.qoi, instance.world)
     policy, _ = registry.strategy(f"{strategy}[planner={job.planner}]")
     knows = _Informed(registry.planner(job.planner), truth.work)
     ran = simulate_run(wf, pf, estimates, policy, knows, truth)
-    return Outcome(job, strategy, INFORMED, ran.makespan, ran.replans)
+    return Outcome(job, KNOWN, strategy, ran.makespan, ran.replans)
 
 
 def simulate_in_order(

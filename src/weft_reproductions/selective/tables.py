@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from weft.arrays import FloatArray
+from weft_reproductions.reports import mean_of
 from weft_reproductions.selective.runs import (
     EVENTS,
+    EXACT,
+    EXACT_FITTED,
+    EXACT_LOOP,
     FIGURE4_TASKS,
-    INFORMED,
+    FITTED,
+    FITTED_SEQUENTIAL,
+    KNOWN,
+    LOOP,
     PLANNERS,
     QOIS,
     RESCHEDULING,
@@ -41,18 +48,25 @@ PUBLISHED = {
 }
 
 
+WAYS = (EVENTS, SEQUENTIAL, FITTED, FITTED_SEQUENTIAL)  # of Table 1
+DRAWN = (EVENTS, SEQUENTIAL, FITTED)  # of Figure 3
+TIMED = (EVENTS, FITTED)  # of Figure 4
+
+
 @dataclass(frozen=True)
 class Table1Row:
-    """Running time, per run and relative to always, and number of reschedulings."""
+    """Number of reschedulings, and running time, per run and relative to always."""
 
+    way: str
     planner: str
     strategy: str
     dags: int
     replans: float
-    sequential_replans: float
+    margin: float  # half the 95% interval
     published_replans: float
     milliseconds: float  # processor time of the whole call
     time_of_always: float
+    added_time_of_always: float  # both without what static takes
     published_time: float
     published_time_of_always: float
 
@@ -61,6 +75,7 @@ class Table1Row:
 class Figure3Row:
     """Average makespan, and relative to that of always; the margin is the 95% interval's half."""
 
+    way: str
     planner: str
     qoi: float
     strategy: str
@@ -69,16 +84,13 @@ class Figure3Row:
     of_always: float
     margin: float
     replans: float
-    sequential_makespan: float
-    sequential_of_always: float
-    sequential_margin: float
-    sequential_replans: float
 
 
 @dataclass(frozen=True)
 class Figure4Row:
     """Average running time by number of tasks."""
 
+    way: str
     planner: str
     tasks: int
     strategy: str
@@ -89,7 +101,7 @@ class Figure4Row:
 
 @dataclass(frozen=True)
 class ReadingRow:
-    """What decides the figures: one thing changed at a time."""
+    """What the figures hang on: one thing changed at a time."""
 
     reading: str
     planner: str
@@ -127,106 +139,69 @@ def tables(settings: Settings, done: Mapping[int, list[Outcome]]) -> Tables:
 
 
 def _table1(outcomes: list[Outcome]) -> list[Table1Row]:
-    groups: Group = defaultdict(list)
-    for o in outcomes:
-        groups[o.job.planner, o.strategy, o.simulator].append(o)
+    groups = _grouped(outcomes, lambda o: (o.way, o.job.planner, o.strategy))
     rows = []
-    for planner in PLANNERS:
-        always = _mean(groups[planner, "always", EVENTS], "seconds")
-        for strategy in RESCHEDULING:
-            ours = groups[planner, strategy, EVENTS]
-            published_time, published_replans = PUBLISHED[planner, strategy]
-            rows.append(
-                Table1Row(
-                    planner=planner,
-                    strategy=strategy,
-                    dags=len(ours),
-                    replans=_mean(ours, "replans"),
-                    sequential_replans=_mean(groups[planner, strategy, SEQUENTIAL], "replans"),
-                    published_replans=published_replans,
-                    milliseconds=1000 * _mean(ours, "seconds"),
-                    time_of_always=_mean(ours, "seconds") / always,
-                    published_time=published_time,
-                    published_time_of_always=published_time / PUBLISHED[planner, "always"][0],
-                )
-            )
+    for way in WAYS:
+        for planner in PLANNERS:
+            always = _mean(groups[way, planner, "always"], "seconds")
+            static = _mean(groups[way, planner, "static"], "seconds") if way in TIMED else np.nan
+            for strategy in RESCHEDULING:
+                ours = groups[way, planner, strategy]
+                replans, seconds = mean_of(_values(ours, "replans")), _mean(ours, "seconds")
+                time, published = PUBLISHED[planner, strategy]
+                rows.append(
+                    Table1Row(
+                        way, planner, strategy, len(ours), replans.value, replans.margin, published,
+                        1000 * seconds, seconds / always, (seconds - static) / (always - static),
+                        time,
+                        time / PUBLISHED[planner, "always"][0],
+                    )
+                )  # fmt: skip
     return rows
 
 
 def _figure3(outcomes: list[Outcome]) -> list[Figure3Row]:
-    groups: Group = defaultdict(list)
-    for o in outcomes:
-        groups[o.job.planner, o.job.qoi, o.strategy, o.simulator].append(o)
+    groups = _grouped(outcomes, lambda o: (o.way, o.job.planner, o.job.qoi, o.strategy))
     rows = []
-    for planner in PLANNERS:
-        for qoi in QOIS:
-            for strategy in STRATEGIES:
-                ours = groups[planner, qoi, strategy, EVENTS]
-                theirs = groups[planner, qoi, strategy, SEQUENTIAL]
-                ratio, margin = _ratio(ours, groups[planner, qoi, "always", EVENTS])
-                ratio_theirs, margin_theirs = _ratio(
-                    theirs, groups[planner, qoi, "always", SEQUENTIAL]
-                )
-                rows.append(
-                    Figure3Row(
-                        planner=planner,
-                        qoi=qoi,
-                        strategy=strategy,
-                        dags=len(ours),
-                        makespan=_mean(ours, "makespan"),
-                        of_always=ratio,
-                        margin=margin,
-                        replans=_mean(ours, "replans"),
-                        sequential_makespan=_mean(theirs, "makespan"),
-                        sequential_of_always=ratio_theirs,
-                        sequential_margin=margin_theirs,
-                        sequential_replans=_mean(theirs, "replans"),
+    for way in DRAWN:
+        for planner in PLANNERS:
+            for qoi in QOIS:
+                for strategy in STRATEGIES:
+                    ours = groups[way, planner, qoi, strategy]
+                    ratio = _ratio(ours, groups[way, planner, qoi, "always"])
+                    makespan, replans = _mean(ours, "makespan"), _mean(ours, "replans")
+                    rows.append(
+                        Figure3Row(
+                            way, planner, qoi, strategy, len(ours), makespan, *ratio, replans
+                        )
                     )
-                )
     return rows
 
 
 def _figure4(outcomes: list[Outcome]) -> list[Figure4Row]:
-    groups: Group = defaultdict(list)
-    for o in outcomes:
-        groups[o.job.planner, o.job.tasks, o.strategy].append(o)
+    groups = _grouped(outcomes, lambda o: (o.way, o.job.planner, o.job.tasks, o.strategy))
     return [
         Figure4Row(
+            way=way,
             planner=planner,
             tasks=tasks,
             strategy=strategy,
-            dags=len(ours := groups[planner, tasks, strategy]),
+            dags=len(ours := groups[way, planner, tasks, strategy]),
             replans=_mean(ours, "replans"),
             milliseconds=1000 * _mean(ours, "seconds"),
         )
+        for way in TIMED
         for planner in PLANNERS
         for tasks in FIGURE4_TASKS
         for strategy in RESCHEDULING
     ]
 
 
-def shape_name(alpha: float) -> str:
-    """The reading of weft's run on DAGs of this shape."""
-    return f"events, alpha {alpha:g}"
-
-
-KNOWN, LOOP = "durations known at the start", "the paper's loop"
-EXACT, EXACT_LOOP = "no error", "no error, the paper's loop"
-READINGS = (*(shape_name(alpha) for alpha in SHAPES), KNOWN, LOOP, EXACT, EXACT_LOOP)
-
-
-def _reading(o: Outcome) -> str:
-    if o.job.qoi == 0:
-        return EXACT if o.simulator == EVENTS else EXACT_LOOP
-    if o.simulator == EVENTS:
-        return shape_name(o.alpha)
-    return KNOWN if o.simulator == INFORMED else LOOP
+READINGS = (*SHAPES, KNOWN, LOOP, EXACT, EXACT_LOOP, EXACT_FITTED)
 
 
 def _readings(outcomes: list[Outcome]) -> list[ReadingRow]:
-    groups: Group = defaultdict(list)
-    for o in outcomes:
-        groups[_reading(o), o.job.planner, o.strategy].append(o)
+    groups = _grouped(outcomes, lambda o: (o.way, o.job.planner, o.strategy))
     order = {name: k for k, name in enumerate((*READINGS, *PLANNERS, *STRATEGIES))}
     return [
         ReadingRow(
@@ -236,6 +211,13 @@ def _readings(outcomes: list[Outcome]) -> list[ReadingRow]:
             groups.items(), key=lambda group: [order[part] for part in group[0]]
         )
     ]
+
+
+def _grouped(outcomes: Sequence[Outcome], key: Callable[[Outcome], Any]) -> Group:
+    groups: Group = defaultdict(list)
+    for outcome in outcomes:
+        groups[key(outcome)].append(outcome)
+    return groups
 
 
 def _values(outcomes: Sequence[Outcome], field: str) -> FloatArray:

@@ -9,11 +9,21 @@ from typing import Any
 
 from weft.version import __version__
 from weft_reproductions.selective.runs import (
+    EVENTS,
+    EXACT,
+    EXACT_FITTED,
+    EXACT_LOOP,
     FIGURE4_TASKS,
+    FIT,
+    FITTED,
+    FITTED_SEQUENTIAL,
+    LOOP,
     PLANNERS,
     QOIS,
     RESCHEDULING,
+    SEQUENTIAL,
     SHAPES,
+    SQUARE,
     STRATEGIES,
     Job,
     Outcome,
@@ -41,7 +51,7 @@ class Settings:
         return {**asdict(self), "weft": __version__}
 
 
-FULL = Settings(table1=50, figure3=100, figure4=100, readings=50, full=True)
+FULL = Settings(table1=200, figure3=100, figure4=100, readings=50, full=True)
 SAMPLE = Settings(table1=20, figure3=10, figure4=8, readings=12)
 
 
@@ -68,39 +78,44 @@ def measured(settings: Settings, job: Job) -> list[Outcome]:
 
 
 def _table1(job: Job) -> Iterator[Outcome]:
-    instance = table_instance(job)
-    for strategy in RESCHEDULING:
-        yield by_events(job, instance, strategy, job.qoi)
-        yield in_order(job, instance, strategy, job.qoi)
+    for way, loop, dags in ((EVENTS, SEQUENTIAL, SQUARE), (FITTED, FITTED_SEQUENTIAL, FIT)):
+        instance = table_instance(job, dags)
+        yield by_events(job, instance, "static", way)  # for its time
+        for strategy in RESCHEDULING:
+            yield by_events(job, instance, strategy, way)
+            yield in_order(job, instance, strategy, loop)
 
 
 def _figure3(job: Job) -> Iterator[Outcome]:
-    instance = figure3_instance(job)
+    square, fit = figure3_instance(job), figure3_instance(job, FIT)
     for strategy in STRATEGIES:
-        yield by_events(job, instance, strategy, job.qoi)
-        yield in_order(job, instance, strategy, job.qoi)
+        yield by_events(job, square, strategy)
+        yield in_order(job, square, strategy)
+        yield by_events(job, fit, strategy, FITTED)
 
 
 def _figure4(job: Job) -> Iterator[Outcome]:
-    instance = table_instance(job)
-    for strategy in RESCHEDULING:
-        yield by_events(job, instance, strategy, job.qoi)
+    for way, dags in ((EVENTS, SQUARE), (FITTED, FIT)):
+        instance = table_instance(job, dags)
+        for strategy in RESCHEDULING:
+            yield by_events(job, instance, strategy, way)
 
 
 def _readings(job: Job) -> Iterator[Outcome]:
-    """What decides the figures: other shapes, other knowledge, and replanning with no error."""
-    for alpha in SHAPES:
-        instance = table_instance(job, alpha)
+    """What the figures hang on: other DAGs, other knowledge, and replanning with no error."""
+    for name, dags in SHAPES.items():
+        instance = table_instance(job, dags)
         for strategy in ("slack", "spare"):
-            yield by_events(job, instance, strategy, job.qoi, alpha)
-    square = table_instance(job)
+            yield by_events(job, instance, strategy, name)
+    square, fit = table_instance(job), table_instance(job, FIT)
     for strategy in ("slack", "spare"):
-        yield informed(job, square, strategy, job.qoi)
-        yield in_order(job, square, strategy, job.qoi)
+        yield informed(job, square, strategy)
+        yield in_order(job, square, strategy, LOOP)
     exact = replace(job, qoi=0.0)
     for strategy in ("static", "always"):
-        yield by_events(exact, square, strategy, 0.0)
-        yield in_order(exact, square, strategy, 0.0)
+        yield by_events(exact, square, strategy, EXACT)
+        yield in_order(exact, square, strategy, EXACT_LOOP)
+        yield by_events(exact, fit, strategy, EXACT_FITTED)
 
 
 _PARTS: dict[str, Callable[[Job], Iterator[Outcome]]] = {
