@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from weft_reproductions.budget.cases import KS
-from weft_reproductions.budget.runs import GAINS, LOSSES, VARIANTS, WAYS, Columns
+from weft_reproductions.budget.runs import FAITHFUL, GAINS, LOSSES, VARIANTS, WAYS, Columns
 from weft_reproductions.budget.units import (
+    BESIDE,
     FIGURES,
     RUNS,
     SAMPLE,
@@ -20,13 +21,14 @@ from weft_reproductions.budget.units import (
 )
 from weft_reproductions.experiment import Checkpoint
 
-TINY = Settings(full=False, dags=3, sweep=2, runs=8)
+TINY = Settings(full=False, dags=3, beside=3, sweep=2, runs=8)
 
 
 def one_of_each(settings: Settings = SAMPLE) -> list[int]:
     """A unit of each part."""
     return [
-        next(u.number for u in units(settings) if u.part == part) for part in (FIGURES, SWEEP, RUNS)
+        next(u.number for u in units(settings) if u.part == part)
+        for part in (FIGURES, BESIDE, SWEEP, RUNS)
     ]
 
 
@@ -40,8 +42,8 @@ def made_up(unit: Unit) -> Columns:
             found[f"{way.name}|makespan"] = [float(rng.uniform(100, 200))]
             found[f"{way.name}|replans"] = [float(rng.integers(0, 9))]
         return found
-    names = VARIANTS if unit.part == FIGURES else (*LOSSES, *GAINS)
-    ks = KS if unit.part == FIGURES else SWEEP_KS
+    names = {FIGURES: tuple(VARIANTS), BESIDE: FAITHFUL, SWEEP: (*LOSSES, *GAINS)}[unit.part]
+    ks = SWEEP_KS if unit.part == SWEEP else KS
     found = {"over": [0.0], "cheapest": [200.0, 60.0], "heft": [100.0, 140.0]}
     found["hbmct"] = [90.0, 160.0]
     for name in names:

@@ -11,7 +11,15 @@ from reproductions.budget_units import TINY, all_made_up
 from weft_reproductions.budget import claims as budget_claims
 from weft_reproductions.budget import report as budget_report
 from weft_reproductions.budget.cases import KS
-from weft_reproductions.budget.claims import CHEAPEST_WAY, held, run_rows, run_verdicts
+from weft_reproductions.budget.claims import (
+    CHEAPEST_WAY,
+    RELATED,
+    TIMES,
+    UNRELATED,
+    held,
+    run_rows,
+    run_verdicts,
+)
 from weft_reproductions.budget.runs import (
     BEST,
     FIRST,
@@ -23,7 +31,7 @@ from weft_reproductions.budget.runs import (
     Way,
     careful,
 )
-from weft_reproductions.budget.tables import EVERY, INDEPENDENT, Tables, tables
+from weft_reproductions.budget.tables import EVERY, Tables, tables
 from weft_reproductions.budget.units import FIGURES, units
 from weft_reproductions.experiment import Circumstances
 from weft_reproductions.reports import mean_of
@@ -128,15 +136,19 @@ def test_mean_of_few() -> None:
 
 def test_loss_and_gain() -> None:
     good = with_and(lambda name, k: k if "LOSS" in name else 0.5 * k)
-    assert budget_claims.loss_ahead(good, "LOSS1", "GAIN1").holds
-    assert budget_claims.near_start(good, "LOSS2").holds
-    assert not budget_claims.near_start(good, "GAIN2").holds
-    assert not budget_claims.gain_ahead(good, "LOSS1").holds
-    cheap = with_and(lambda name, k: 0.3 if name == "GAIN1" else k)
-    assert budget_claims.gain_ahead(cheap, "LOSS1").holds
-    assert "k = 0.1, 0.2" in budget_claims.gain_ahead(cheap, "LOSS2").figures
-    falls = with_and(lambda name, k: 1.8 - k)
-    assert not budget_claims.near_start(falls, "LOSS1").holds
+    parts = budget_claims.by_machines(good)
+    assert budget_claims.loss_ahead(parts, RELATED, "LOSS1", "GAIN1").holds
+    assert budget_claims.near_start(parts, RELATED, "LOSS2").holds
+    assert not budget_claims.near_start(parts, RELATED, "GAIN2").holds
+    assert not budget_claims.gain_ahead(parts, RELATED, "LOSS1").holds
+    assert budget_claims.loss_ahead(parts, UNRELATED, "LOSS1", "GAIN1").figures != (
+        budget_claims.loss_ahead(parts, RELATED, "LOSS1", "GAIN1").figures
+    )
+    cheap = budget_claims.by_machines(with_and(lambda name, k: 0.3 if name == "GAIN1" else k))
+    assert budget_claims.gain_ahead(cheap, RELATED, "LOSS1").holds
+    assert "k = 0.1, 0.2" in budget_claims.gain_ahead(cheap, RELATED, "LOSS2").figures
+    falls = budget_claims.by_machines(with_and(lambda name, k: 1.8 - k))
+    assert not budget_claims.near_start(falls, RELATED, "LOSS1").holds
 
 
 def test_running_times() -> None:
@@ -148,6 +160,9 @@ def test_running_times() -> None:
     assert claims.recomputing(found, "LOSS1").holds
     assert not claims.gain_longer(found, "LOSS3", "GAIN3").holds
     assert not claims.gain_longer(found, "LOSS1", "GAIN1").holds  # alike over all budgets
+    assert claims.types_alike(found).holds
+    found.figures.lists["LOSS2", "laplace", "seconds"] = [[9.0] * len(KS)]
+    assert not claims.types_alike(found).holds
 
 
 def test_what_is_asked_of_ours(measured: Tables) -> None:
@@ -168,19 +183,6 @@ def test_what_is_asked_of_ours(measured: Tables) -> None:
     measured.figures.over += 1
     assert not budget_claims.within_budget(measured).holds
     measured.figures.over -= 1
-
-
-def test_independent_figures() -> None:
-    def value(name: str, k: float) -> float:
-        wanted = INDEPENDENT.get(name)
-        return 0.0 if wanted is None else float(np.interp(k, (0.1, 0.5, 0.9), wanted))
-
-    near = with_and(value)
-    assert budget_claims.independent(near).holds
-    assert near.off(near.figures) < 0.01
-    far = with_and(lambda name, k: value(name, k) + 0.2 * (name == "GAIN2" and k == 0.5))
-    assert "GAIN2 at k = 0.5" in budget_claims.independent(far).figures
-    assert not budget_claims.independent(far).holds
 
 
 def test_runs_over_budget() -> None:
@@ -207,7 +209,8 @@ def test_runs_over_budget() -> None:
 
 def test_every_claim_has_figures(measured: Tables) -> None:
     found = budget_claims.verdicts(measured)
-    assert len({v.claim for v in found}) == len(found)
+    assert len({(v.claim, v.simulator) for v in found}) == len(found)
+    assert all(v.published for v in found if v.simulator in (RELATED, UNRELATED, TIMES))
     assert all(any(c.isdigit() for c in v.figures) for v in found)
     assert {v.simulator for v in found} == set(budget_claims.SIMULATORS)
     assert "nan" not in " ".join(v.figures for v in found)
@@ -219,4 +222,4 @@ def test_report_is_whole(measured: Tables) -> None:
     assert "in 3 sessions" in report
     assert "{" not in report
     assert " nan" not in report
-    assert "| LOSS2 | 0.07 |" in report
+    assert "Related and unrelated machines" in report

@@ -6,7 +6,7 @@ chosen here: see docs/results/budget/README.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,19 +45,22 @@ PRICES = (UNIFORM, NARROW, HALF, STEPS, BY_SPEED, SPEED_ONLY)
 
 @dataclass(frozen=True, order=True)
 class Reading:
-    """What the paper leaves open: costs, CCR and prices.
+    """What the paper leaves open: machines, costs, CCR and prices.
 
-    A task's cost on a machine is within `beta`/2 of its mean, and that within `spread`/2 of the
-    mean of all. A CCR of 0 is drawn for each DAG from 0.1 .. 1.
+    Machines have speeds from 1 .. `speeds`: related, or unrelated where that is 1. A task's cost on
+    a machine is within `beta`/2 of its mean by the speed, and that within `spread`/2 of the mean of
+    all. A CCR of 0 is drawn for each DAG from 0.1 .. 1.
     """
 
     prices: str = UNIFORM
-    ccr: float = 1.0
-    beta: float = 2 / 3
-    spread: float = 2.0
+    ccr: float = 0.0
+    beta: float = 0.6
+    spread: float = 0.0
+    speeds: float = 3.0
 
 
 MAIN = Reading()
+UNRELATED = Reading(ccr=1.0, beta=2 / 3, spread=2.0, speeds=1.0)
 
 
 @dataclass(frozen=True, order=True)
@@ -102,8 +105,10 @@ class Instance:
         rng = np.random.default_rng(stream)
         one, self.world = rng.integers(2**31, size=2).tolist()
         ccr = rng.uniform(0.1, 1.0)
-        self.workflow = _workflow(dag, one, dag.reading.ccr or ccr)
-        prices = _prices(dag.reading.prices, rng.random(MACHINES), self.workflow)
+        priced, fast = rng.random(MACHINES), rng.random(MACHINES)
+        speed = 1.0 + (dag.reading.speeds - 1.0) * fast
+        self.workflow = _workflow(dag, one, dag.reading.ccr or ccr, speed)
+        prices = _prices(dag.reading.prices, priced, self.workflow)
         self.platform = Platform.build(
             [Processor(f"p{p}", price=price) for p, price in enumerate(prices.tolist())]
         )
@@ -131,9 +136,10 @@ class Instance:
         return Ends((low.makespan, low.cost), (high.makespan, high.cost))
 
 
-def _workflow(dag: Dag, seed: int, ccr: float) -> Workflow:
+def _workflow(dag: Dag, seed: int, ccr: float, speed: FloatArray) -> Workflow:
+    """The mean cost, and with it the CCR, is the same whatever the speeds."""
     reading = dag.reading
-    return generate(
+    drawn = generate(
         dag.family,
         seed=seed,
         processors=MACHINES,
@@ -142,6 +148,9 @@ def _workflow(dag: Dag, seed: int, ccr: float) -> Workflow:
         spread=reading.spread,
         **FAMILIES[dag.family],
     )
+    slower = (1 / speed) / (1 / speed).mean()
+    costs = {f"p{p}": drawn.processor_cost[f"p{p}"] * slower[p] for p in range(MACHINES)}
+    return replace(drawn, processor_cost=costs)
 
 
 def _prices(kind: str, draws: FloatArray, workflow: Workflow) -> FloatArray:

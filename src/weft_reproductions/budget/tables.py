@@ -23,7 +23,7 @@ from weft_reproductions.budget.runs import (
     ends_of,
 )
 from weft_reproductions.budget.units import (
-    COMPARED,
+    BESIDE,
     FIGURES,
     READINGS,
     RUNS,
@@ -37,16 +37,6 @@ from weft_reproductions.reports import Figure, mean_of
 AND = "and"  # the average normalised difference, equation 7
 EVERY = tuple(FAMILIES)
 SAME = 1e-9  # of the metric: what differs by less is rounding
-
-# What an independent implementation had in small runs: at k = 0.1, 0.5 and 0.9.
-INDEPENDENT = {
-    "LOSS1": (0.10, 0.65, 0.85),
-    "LOSS2": (0.07, 0.66, 0.95),
-    "LOSS3": (0.29, 0.67, 0.85),
-    "GAIN1": (0.34, 0.66, 0.74),
-    "GAIN2": (0.39, 0.53, 0.52),
-    "GAIN3": (0.33, 0.71, 0.77),
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class Careful:
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One variant under one reading of what the paper leaves open, on three types of DAGs."""
+    """One variant under one reading of what the paper leaves open."""
 
     reading: str
     variant: str
@@ -159,6 +149,19 @@ class Part:
         difference = self.values(one, families, ks) - self.values(other, families, ks)
         return mean_of(difference.mean(axis=1))
 
+    def rows(self, variants: Sequence[str]) -> Iterator[Row]:
+        """Figures 3, 4 and 5."""
+        for family in EVERY:
+            for name in variants:
+                for k in KS:
+                    values = self.values(name, (family,), (k,))[:, 0]
+                    moved = self.values(name, (family,), (k,), MOVED)
+                    figure = mean_of(values)
+                    yield Row(
+                        FAMILY_NAMES[family], name, k, figure.graphs, figure.value, figure.margin,
+                        float(np.median(values)), float(moved.mean()),
+                    )  # fmt: skip
+
     def seconds(self, variant: str, k: float, families: Iterable[str] = ("fft",)) -> float:
         """The median time of a plan."""
         return float(np.median(self.values(variant, families, (k,), SECONDS)))
@@ -168,23 +171,10 @@ class Part:
 class Tables:
     """Everything that was measured."""
 
-    figures: Part
+    figures: Part  # on related machines
+    beside: Part  # on unrelated ones
     sweep: dict[str, Part]
     runs: list[Columns]
-
-    def rows(self, variants: Sequence[str]) -> Iterator[Row]:
-        """Figures 3, 4 and 5."""
-        part = self.figures
-        for family in EVERY:
-            for name in variants:
-                for k in KS:
-                    values = part.values(name, (family,), (k,))[:, 0]
-                    moved = part.values(name, (family,), (k,), MOVED)
-                    figure = mean_of(values)
-                    yield Row(
-                        FAMILY_NAMES[family], name, k, figure.graphs, figure.value, figure.margin,
-                        float(np.median(values)), float(moved.mean()),
-                    )  # fmt: skip
 
     def times(self) -> Iterator[TimeRow]:
         """Figure 6, and the same for the other types."""
@@ -205,25 +195,16 @@ class Tables:
     def sweep_rows(self) -> Iterator[SweepRow]:
         """What the readings do to the ANDs."""
         for reading, part in self.sweep.items():
-            degenerate = sum(part.degenerate[family, "heft"] for family in COMPARED)
+            degenerate = sum(part.degenerate[family, "heft"] for family in EVERY)
             for name in (*LOSSES, *GAINS):
                 for k in part.ks:
-                    values = part.values(name, COMPARED, (k,))[:, 0]
+                    values = part.values(name, EVERY, (k,))[:, 0]
                     figure = mean_of(values)
                     median = float(np.median(values)) if len(values) else np.nan
                     yield SweepRow(
                         reading, name, k, figure.graphs, degenerate, figure.value, figure.margin,
                         median,
                     )  # fmt: skip
-
-    def off(self, part: Part) -> float:
-        """How far the ANDs are from the independent ones: the root of the mean square."""
-        differences = [
-            part.mean(name, COMPARED, (k,)).value - wanted
-            for name, all_wanted in INDEPENDENT.items()
-            for k, wanted in zip(SWEEP_KS, all_wanted, strict=True)
-        ]
-        return float(np.sqrt(np.mean(np.square(differences))))
 
 
 def _compared(part: Part, name: str, family: str, k: float) -> Careful:
@@ -240,11 +221,13 @@ def _compared(part: Part, name: str, family: str, k: float) -> Careful:
 
 def tables(settings: Settings, done: Mapping[int, Columns]) -> Tables:
     """The figures of all units, by part."""
-    measured = Tables(Part(KS), {name: Part(SWEEP_KS) for name in READINGS}, [])
+    measured = Tables(Part(KS), Part(KS), {name: Part(SWEEP_KS) for name in READINGS}, [])
     for unit in units(settings):
         columns = done[unit.number]
         if unit.part == FIGURES:
             measured.figures.add(unit.dag.family, columns)
+        elif unit.part == BESIDE:
+            measured.beside.add(unit.dag.family, columns)
         elif unit.part == SWEEP:
             measured.sweep[unit.name].add(unit.dag.family, columns)
         elif unit.part == RUNS:

@@ -12,31 +12,20 @@ from typing import Any
 
 from weft.version import __version__
 from weft_reproductions.budget import runs
-from weft_reproductions.budget.cases import (
-    BY_SPEED,
-    FAMILIES,
-    HALF,
-    MAIN,
-    NARROW,
-    SPEED_ONLY,
-    STEPS,
-    Dag,
-    Reading,
-)
-from weft_reproductions.budget.runs import GAINS, LOSSES, Columns
+from weft_reproductions.budget.cases import FAMILIES, MAIN, PRICES, UNRELATED, Dag
+from weft_reproductions.budget.runs import FAITHFUL, GAINS, LOSSES, Columns
 
-FIGURES, SWEEP, RUNS = "figures", "sweep", "runs"
-COMPARED = ("fft", "fork_join", "laplace")  # with independent figures
+FIGURES, BESIDE, SWEEP, RUNS = "figures", "unrelated", "sweep", "runs"
 SWEEP_KS = (0.1, 0.5, 0.9)
 READINGS = {
-    "as in the figures": MAIN,
-    **{f"prices {kind}": replace(MAIN, prices=kind) for kind in (NARROW, HALF, STEPS)},
-    f"prices {BY_SPEED}": replace(MAIN, prices=BY_SPEED),
-    f"prices {SPEED_ONLY}": replace(MAIN, prices=SPEED_ONLY),
-    **{f"CCR {ccr:g}": replace(MAIN, ccr=ccr) for ccr in (0.1, 0.5, 2.0, 5.0)},
-    **{f"beta {beta:g}": replace(MAIN, beta=beta) for beta in (0.25, 1.0, 1.5)},
-    "tasks alike": replace(MAIN, spread=0.0),
-    "tasks alike, CCR 0.1..1": Reading(ccr=0.0, spread=0.0),
+    "related, as in the figures": MAIN,
+    **{f"speeds 1..{most:g}": replace(MAIN, speeds=most) for most in (1.0, 1.5, 2.0, 6.0)},
+    **{f"prices {kind}": replace(MAIN, prices=kind) for kind in PRICES if kind != MAIN.prices},
+    **{f"CCR {ccr:g}": replace(MAIN, ccr=ccr) for ccr in (0.1, 1.0, 2.0, 5.0)},
+    **{f"costs ±{beta / 2:.0%}": replace(MAIN, beta=beta) for beta in (0.2, 1.0)},
+    "tasks differ": replace(MAIN, spread=2.0),
+    "tasks differ, CCR 1": replace(MAIN, spread=2.0, ccr=1.0),
+    "unrelated, as beside the figures": UNRELATED,
 }
 
 
@@ -47,7 +36,8 @@ class Settings:
     full: bool
     seed: int = 0
     dags: int = 30  # per type
-    sweep: int = 10  # per type and reading
+    beside: int = 15  # per type, on unrelated machines
+    sweep: int = 5  # per type and reading
     runs: int = 100
 
     def described(self) -> dict[str, Any]:
@@ -55,7 +45,7 @@ class Settings:
         return {**asdict(self), "weft": __version__}
 
 
-FULL = Settings(full=True, dags=100, sweep=40, runs=1000)
+FULL = Settings(full=True, dags=100, beside=100, sweep=30, runs=400)
 SAMPLE = Settings(full=False)
 
 
@@ -72,7 +62,7 @@ class Unit:
 @lru_cache(maxsize=4)
 def units(settings: Settings) -> tuple[Unit, ...]:
     """All units, by number."""
-    found = [*_figures(settings), *_sweep(settings), *_runs(settings)]
+    found = [*_figures(settings), *_beside(settings), *_sweep(settings), *_runs(settings)]
     return tuple(Unit(number, *unit) for number, unit in enumerate(found))
 
 
@@ -82,10 +72,16 @@ def _figures(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
             yield FIGURES, Dag(family, number, settings.seed), ""
 
 
+def _beside(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
+    for family in FAMILIES:
+        for number in range(settings.beside):
+            yield BESIDE, Dag(family, number, settings.seed, UNRELATED), ""
+
+
 def _sweep(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
     """What the paper leaves open, on the first DAGs of the figures."""
     for name, reading in READINGS.items():
-        for family in COMPARED:
+        for family in FAMILIES:
             for number in range(settings.sweep):
                 yield SWEEP, Dag(family, number, settings.seed, reading), name
 
@@ -102,6 +98,8 @@ def measured(settings: Settings, unit: Unit) -> Columns:
     """All plans, or all runs, of a unit."""
     if unit.part == FIGURES:
         return runs.measured_plans(unit.dag)
+    if unit.part == BESIDE:
+        return runs.measured_plans(unit.dag, FAITHFUL)
     if unit.part == SWEEP:
         return runs.measured_plans(unit.dag, (*LOSSES, *GAINS), SWEEP_KS)
     return runs.measured_runs(unit.dag)
