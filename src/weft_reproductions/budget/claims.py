@@ -202,9 +202,11 @@ def gain_ahead(parts: Mapping[str, Part], way: str, loss: str) -> Verdict:
     figure = part.ahead("GAIN1", loss, EVERY, (CHEAP_END,))
     each = {f: part.ahead("GAIN1", loss, (f,), (CHEAP_END,)).value for f in EVERY}
     until = [k for k in KS if part.ahead("GAIN1", loss, EVERY, (k,)).above]
+    stuck = float((part.values(loss, EVERY, (CHEAP_END,)) <= SAME).mean())
     figures = (
         f"{shown(figure)}; {_by_family(each, '+.2f')}; beyond chance at k = "
-        f"{', '.join(f'{k:g}' for k in until) or 'none'}"
+        f"{', '.join(f'{k:g}' for k in until) or 'none'}; {stuck:.0%} of {loss}'s plans no shorter "
+        "than the cheapest"
     )
     claim = f"GAIN1 is ahead of {loss} near the cheapest budget (k = {CHEAP_END:g})"
     published = 'Figures 3 and 5: GAIN1 "better makespan than LOSS1 or LOSS2" there'
