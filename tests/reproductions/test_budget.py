@@ -75,7 +75,7 @@ def test_all_cases_of_the_paper() -> None:
     counts = Counter((u.part, u.dag.family) for u in units(FULL) if u.part != SWEEP)
     assert all(counts[FIGURES, family] == 100 for family in FAMILIES)
     assert all(counts[BESIDE, family] == 100 for family in FAMILIES)
-    assert [counts[RUNS, family] for family in FAMILIES] == [100] * 4
+    assert [counts[RUNS, family] for family in FAMILIES] == [50] * 4
     assert pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]) == KS
 
 

@@ -35,17 +35,17 @@ class Settings:
 
     full: bool
     seed: int = 0
-    dags: int = 30  # per type
-    beside: int = 15  # per type, on unrelated machines
+    dags: int = 20  # per type
+    beside: int = 20  # per type, on unrelated machines
     sweep: int = 5  # per type and reading
-    runs: int = 100
+    runs: int = 60
 
     def described(self) -> dict[str, Any]:
         """As the head of a checkpoint says it."""
         return {**asdict(self), "weft": __version__}
 
 
-FULL = Settings(full=True, dags=100, beside=100, sweep=30, runs=400)
+FULL = Settings(full=True, dags=100, beside=100, sweep=20, runs=200)
 SAMPLE = Settings(full=False)
 
 
