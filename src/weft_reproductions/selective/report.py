@@ -145,8 +145,8 @@ def _table1(rows: Sequence[Table1Row]) -> str:
 
 def _figure3(rows: Sequence[Figure3Row]) -> str:
     parts = [
-        f"![Figure 3]({PICTURES[way]}.png)\n\n{SIMULATORS[way].capitalize()}; mean makespan "
-        f"relative to always, in %:\n\n{_figure3table(rows, way)}"
+        f"![Figure 3]({PICTURES[way]}.png)\n\nMean makespan relative to always, in %, "
+        f"{SIMULATORS[way]}:\n\n{_figure3table(rows, way)}"
         for way in DRAWN
     ]
     return "\n\n".join([*parts, "Half the 95% interval, paired by DAG, is in `figure3.csv`."])
