@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, cast
@@ -75,7 +76,7 @@ BAD = {
     "tasks: {p: {run: x, inputs: [all.txt]}}": "the tasks form a cycle: merge -> p -> merge",
     "tasks: {p: {run: x, inputs: [nowhere]}}": "'nowhere' is not there",
     "tasks: {p: {cost: 1}}": "no command to run",
-    "tasks: {p: {run: x, cores: 1000}}": "fits on no host",
+    "tasks: {p: {run: x, cores: 1000, outputs: [parts/p.out]}}": "fits on no host",
     "tasks: {p: {run: x, resources: {key: 1}}}": "the resource 'key', which no declared task",
     "tasks: {p: {run: x, outputs: [../p]}}": "leaves the run's directory",
 }
@@ -246,6 +247,57 @@ def test_what_would_be_wrong_of_it_is_told_before_anything_runs(
 ) -> None:
     with pytest.raises(weft.InputError, match=told):
         weft.load(loop_with(table, count))
+
+
+MANY = """\
+tasks:
+  a: {run: mkdir res/a; echo a > res/a/out.txt, outputs: [res/a/]}
+  b: {run: echo b > res/b/out.txt; echo x > res/b/x.txt, outputs: ["res/b/*.txt"]}
+  c: {run: echo c > res/c/out.txt, outputs: [res/c/out.txt]}
+"""
+
+
+@pytest.mark.parametrize("pattern", ["res/*/out.txt", "res/*/", "res/*"])
+def test_directories_and_patterns_of_added_tasks_are_gathered(tmp_path: Path, pattern: str) -> None:
+    adds = tmp_path / "adds.yaml"
+    table = {"after": ["split"], "inputs": [pattern], "outputs": ["table.txt"]}
+    work = {
+        "tasks": {
+            "split": {"run": "cat adds.yaml", "inputs": ["adds.yaml"], "expand": True},
+            "table": {"run": "cat res/*/out.txt > table.txt", **table},
+        }
+    }
+    given = MANY if pattern != "res/*" else "".join(MANY.splitlines(keepends=True)[:2])
+    adds.write_text(given)
+    outcome = weft.run(work, "local:2", dir=tmp_path)
+    assert outcome.ok, outcome.failures
+    assert (tmp_path / "table.txt").read_text() == "a\nb\nc\n"[: 2 * given.count("run")]
+    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    adds.write_text(given.replace("res/a", "res/d"))  # what is left of before is not there
+    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert (tmp_path / "table.txt").read_text() == "b\nc\na\n"[-2 * given.count("run") :]
+
+
+def test_directories_that_a_loop_makes_are_gathered(tmp_path: Path) -> None:
+    count = {"run": "mkdir c/{part.stem}; cp {part} c/{part.stem}/n", "outputs": ["c/{part.stem}/"]}
+    work = loop_with({"run": "cat c/*/n > {output}", "inputs": {"all": "c/{part.stem}/"}}, count)
+    for parts in ("1 2", "2 3 4", "4"):
+        (tmp_path / "list.txt").write_text(parts)
+        outcome = weft.run(work, "local:2", dir=tmp_path)
+        assert outcome.ok, outcome.failures
+        right = "".join(f"{part} x x\n" for part in parts.split())
+        assert (tmp_path / "table.txt").read_text() == right
+
+
+def test_a_pattern_that_nothing_added_matches_is_refused(tmp_path: Path) -> None:
+    work = loop_with({"after": ["count-*"], "inputs": ["cuonts/*.num"]})
+    (tmp_path / "list.txt").write_text("1 2")
+    told = r"no added task makes what 'cuonts/\*.num' is to gather"
+    outcome = weft.run(work, "local:2", dir=tmp_path)
+    assert (outcome.failures[0].task, outcome.failures[0].cause) == ("count-*", EXPANSION)
+    assert re.search(told, outcome.failures[0].reason)
+    with pytest.raises(weft.InputError, match=told):
+        weft.run(work, "local:2", dir=tmp_path)
 
 
 def test_a_loop_that_reads_what_another_one_makes_waits_for_it(tmp_path: Path) -> None:

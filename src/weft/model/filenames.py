@@ -32,8 +32,12 @@ def is_many(name: str) -> bool:
 
 def covers(many: str, name: str) -> bool:
     """Whether a directory or pattern has this file or folder."""
-    if is_tree(many):
+    if is_tree(many) and not is_pattern(many):
         return f"{name}/".startswith(many)
+    if is_tree(many):  # all that is in folders that match
+        parts = name.rstrip("/").split("/")
+        folder = many.rstrip("/").replace("[^", "[!").split("/")
+        return any(is_match(folder, parts[: k + 1]) for k in range(len(parts)))
     return is_match(many.replace("[^", "[!").split("/"), name.split("/"))
 
 
@@ -52,11 +56,29 @@ def is_match(wanted: list[str], parts: list[str]) -> bool:
 
 
 def may_share(one: str, other: str) -> bool:
-    """Whether there may be a file that matches both patterns."""
-    parts, others = (_CLASS.sub("?", pattern).split("/") for pattern in (one, other))
-    if "**" in parts or "**" in others:
-        return True
-    return len(parts) == len(others) and all(map(_may_match, parts, others))
+    """Whether there may be a file that both have, which are patterns or directories."""
+    return _may_meet(*(_wildcards(name).split("/") for name in (one, other)))
+
+
+def may_gather(pattern: str, name: str) -> bool:
+    """Whether a pattern means a file, a folder, or some of a directory or another pattern."""
+    if is_many(name):
+        return covers(pattern, name.rstrip("/")) or may_share(pattern, name)
+    return covers(pattern, name)
+
+
+def _wildcards(name: str) -> str:
+    """A pattern in which `?`, `*` and `**` are all that is not to the letter."""
+    return _CLASS.sub("?", f"{name}**" if is_tree(name) else name)
+
+
+def _may_meet(parts: list[str], others: list[str]) -> bool:
+    if not parts or not others:
+        return all(part == "**" for part in parts or others)
+    if "**" in (parts[0], others[0]):
+        one, other = (parts, others) if parts[0] == "**" else (others, parts)
+        return _may_meet(one[1:], other) or _may_meet(one, other[1:])
+    return _may_match(parts[0], others[0]) and _may_meet(parts[1:], others[1:])
 
 
 @lru_cache(maxsize=1 << 12)
@@ -98,7 +120,7 @@ class Holders:
     def __init__(self, names: Iterable[str]) -> None:
         self._by: dict[str, list[str]] = {}  # by the folder that all is in
         for name in filter(is_many, names):
-            folder = name.rstrip("/") if is_tree(name) else fixed_folder(name)
+            folder = fixed_folder(name) if is_pattern(name) else name.rstrip("/")
             self._by.setdefault(folder, []).append(name)
 
     def __bool__(self) -> bool:

@@ -8,7 +8,7 @@ function returns tasks; whoever reads of it waits for all of them, and reads tho
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, csr, row_of_each
 from weft.errors import InputError
-from weft.model.filenames import covers
+from weft.model.filenames import covers, fixed_folder, is_pattern, may_gather
 from weft.model.resources import kinds_and_pools
 from weft.model.workflow import TaskSpec, Workflow
 
@@ -155,7 +155,7 @@ def _let_wait(workflow: Workflow, by: int, more: Workflow, items: _Items) -> Non
             if name is None:
                 continue
             expands = more.spec(maker).expand and name == expansion_file(more.task_names[maker])
-            if expands or any(covers(pattern, name) for pattern in patterns):
+            if expands or any(may_gather(pattern, name) for pattern in patterns):
                 items.uses.append((item, waiter))
                 read.add(maker)
         for task in range(more.n_tasks):
@@ -176,6 +176,32 @@ def waiting_for(workflow: Workflow, task: int) -> list[int]:
     return list(found)
 
 
+def check_gathered(workflow: Workflow, waiter: int, added: Collection[str]) -> None:
+    """An InputError where a pattern means nothing of what was added; `added`: who has added any.
+
+    Where one that the task waits for has added nothing, or not yet, there may be nothing.
+    """
+    patterns, read = workflow.spec(waiter).gathers, list[str]()
+    names = workflow.item_names or ()
+    for item in workflow.in_item[slice(*workflow.in_ptr[waiter : waiter + 2])].tolist():
+        if (name := names[item]) is None:
+            continue
+        if not is_expansion_file(workflow, item):
+            read.append(name)
+        elif (by := int(workflow.item_producer[item])) < 0:
+            if not any(expansion_file(task) == name for task in added):
+                return
+        elif workflow.task_names[by] not in added:
+            return
+    for pattern in patterns:
+        if not any(may_gather(pattern, name) for name in read):
+            task = workflow.task_names[waiter]
+            raise InputError(
+                f"no added task makes what {pattern!r} is to gather",
+                place=f"tasks.{task}.inputs",
+            )
+
+
 def _prints(workflow: Workflow, task: int) -> bool:
     """Whether a task adds others by what it prints, not by what its function returns."""
     made = workflow.out_item[slice(*workflow.out_ptr[task : task + 2])].tolist()
@@ -190,8 +216,18 @@ class _PassedBy:
     patterns: tuple[str, ...]
 
     def __contains__(self, name: object) -> bool:
-        gathered = (covers(pattern, str(name)) for pattern in self.patterns)
-        return name in self.names or any(gathered)
+        return name in self.names or any(_is_of(pattern, str(name)) for pattern in self.patterns)
+
+
+def _is_of(pattern: str, name: str) -> bool:
+    """Whether a command that names this means what a pattern gathers, or the folder of that."""
+    if f"{fixed_folder(pattern)}/".startswith(f"{name}/"):
+        return True
+    while not covers(pattern, name):
+        name = name.rpartition("/")[0] if is_pattern(name) else ""  # `res/*/n.txt` for `res/*`
+        if not name:
+            return False
+    return True
 
 
 def passed_by(spec: TaskSpec) -> Container[str]:

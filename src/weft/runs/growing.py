@@ -34,7 +34,7 @@ from weft.model.events import (
     TasksAdded,
 )
 from weft.model.filenames import is_there
-from weft.model.growth import check_apart, expansion_file, grow
+from weft.model.growth import check_apart, check_gathered, expansion_file, grow, waiting_for
 from weft.model.resources import check_fits, declared_needs
 from weft.quantities import first_few, many
 from weft.runs.entries import without_categories, workflow_to_entry
@@ -117,12 +117,21 @@ class Growing:
         if returned is None:
             rest = self._rest
             check_added(grown, workflow.n_items, options.directory, options.absolute)
+            self._check_gathered(grown, task)
         else:
             rest = self._rest.with_returned(task, returned, grown, self._done())
         check_fits(grown, coordinator.platform, declared_needs(grown))
         find_scheme(options.on).check_work(self._work(grown, rest.calls))
         self._claim(grown)
         return self._take(task, time, more, grown, rest, digest)
+
+    def _check_gathered(self, grown: Workflow, task: int) -> None:
+        """Refuse to add what leaves a task without a file that it gathers."""
+        before = self._session.header.expansions
+        added = {name for name, more in before.items() if more.n_tasks}
+        added |= {grown.task_names[t] for t in (task, *self._session.coordinator.expanded)}
+        for waiter in waiting_for(grown, task):
+            check_gathered(grown, waiter, added)
 
     def _done(self) -> list[str]:
         coordinator = self._session.coordinator

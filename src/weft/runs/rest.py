@@ -31,7 +31,7 @@ from weft.model.call import (
     replaced,
 )
 from weft.model.filenames import is_there
-from weft.model.growth import expansion_file, files_of, grow
+from weft.model.growth import check_gathered, expansion_file, files_of, grow
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
 from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
@@ -120,6 +120,10 @@ class Rest:
         while calls is None and (news := _known_expansions(survey, expansions)):
             workflow, options = _with_known(workflow, options, news, expansions)
             survey, former = _survey(workflow, options)
+        added = {name for name, more in expansions.items() if more.n_tasks}
+        for task, spec in workflow.specs.items() if added and calls is None else ():
+            if spec.gathers and survey.states[task] is not State.LEFT_OUT:
+                check_gathered(workflow, task, added)
         _check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
         _check_protected(survey)
         names = workflow.task_names
