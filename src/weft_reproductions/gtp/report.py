@@ -60,12 +60,12 @@ if TYPE_CHECKING:
 
 def summary(measured: Tables) -> Summary:
     """Published gains and ours."""
-    rows = [[*_gain_row(measured, *what, value)] for what, value in PUBLISHED.items()]
+    rows = [_gain_row(measured, *what, value) for what, value in PUBLISHED.items()]
     title = f"Gains in NSL, {measured.main_size} tasks"
-    return Summary(title, GAIN_HEADER, rows)
+    return Summary(title, ["", "at", *GAIN_HEADER], rows)
 
 
-GAIN_HEADER = ["", "variability", "published", "mean", "best of ten", "maximum"]
+GAIN_HEADER = ["published", "mean", "best of ten", "maximum"]
 
 
 def _gain_row(
@@ -131,7 +131,7 @@ def _published(measured: Tables) -> str:
         key = measured.main(part, bound)
         nsls = (f"{measured.mean(key, name).value:.3f}" for name in (over, mine))
         body.append([*_gain_row(measured, part, bound, mine, over, value), *nsls])
-    header = ["gain in NSL", *GAIN_HEADER[1:], "NSL of the one", "of the other"]
+    header = ["gain in NSL", "variability", *GAIN_HEADER, "NSL of the one", "of the other"]
     return (
         f"{table(header, body)}\n\n![Gains](gains.png)\n\nThe mean is 1 - the ratio of the average "
         "NSLs, ± half its 95% interval by graph; both strategies had the same events. Best of ten: "
