@@ -117,6 +117,9 @@ def rewinds_more(measured: Tables, metric: str) -> Verdict:
     figures = f"{mine:.1f} with {GTPR}, {base:.1f} with {GTPCR}: more by {shown(more)}"
     if metric == "rewound":
         figures += f", or {(mine - base) / measured.main_size:.1%} of all tasks"
+    if metric == OVERHEAD:
+        lost = (_average(measured, keys, name, "lost") for name in (GTPR, GTPCR))
+        figures += ", of which work lost is {:.1f}% and {:.1f}%".format(*lost)
     figures += f"; published up to {MORE[metric]:g}%"
     words = METRIC_NAMES[metric]
     return _verdict(f"{GTPR} has more {words} than {GTPCR}", more.above, figures)
