@@ -330,6 +330,7 @@ def _run(
 
     calls: Calls | None = None
     source, params = None, asked["params"]
+    flow = work if isinstance(work, Flow) else None
     if params and isinstance(work, Flow | Workflow):
         raise InputError("params are for a file: weft.load(file, params=...) takes them, too")
     if isinstance(work, Flow):
@@ -354,10 +355,10 @@ def _run(
             rest.remember()
             if listener is not None:
                 listener.said("\n".join((*rest.messages, rest.summary)))
-            return runs.nothing_to_do(rest, options.directory)
+            return replace(runs.nothing_to_do(rest, options.directory), flow=flow)
         session = runs.open_run(workflow, options, calls, source, listener, rest)
     with session:
-        return session.drive()
+        return replace(session.drive(), flow=flow)
 
 
 def compute(*collections: Any, client: Any = None, strategy: str = "auto", **options: Any) -> Any:
@@ -420,6 +421,6 @@ def _leaving_nothing(flow: Flow, asked: Mapping[str, Any]) -> Iterator[Outcome]:
         if not outcome.ok:
             logless = (replace(failure, log=None) for failure in outcome.failures)
             raise runs.RunFailedError(replace(outcome, failures=tuple(logless)))
-        yield outcome
+        yield replace(outcome, flow=flow)
     finally:
         rmtree(place, ignore_errors=True)

@@ -108,6 +108,10 @@ def test_generate_and_convert_there_and_back(tmp_path: Path, family: str, suffix
     assert np.allclose(back.base_cost, made.base_cost)
     assert back.n_edges == made.n_edges
     assert sorted(back.item_size.tolist()) == sorted(made.item_size.tolist())
+    asking = tmp_path / "asking.yaml"
+    asking.write_text("tasks: {a: {cost: 1, memory: 1GB}}")
+    told = weft("convert", asking, tmp_path / "asking.stg")
+    assert "what 1 task asked for (cores, memory and the like) is left out" in told.stderr
     # the same text again from the same format: nothing drifts
     again = tmp_path / f"again{suffix}"
     succeed("convert", first, again)

@@ -20,7 +20,7 @@ from weft.display.display import PythonDisplay, showing
 from weft.display.live import LiveScreen
 from weft.display.notebook import NotebookScreen, html_of, in_notebook
 from weft.display.screens import LateScreen, Screen
-from weft.display.view import View, Work
+from weft.display.view import View, Work, look
 from weft.errors import InputError
 from weft.executors.progress import VARIABLE as PROGRESS_FILE
 from weft.model import Money
@@ -245,3 +245,15 @@ def test_one_output_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     screen.close()
     assert [line.split()[0] for line in shown] == ["first", "again"]
     assert "two" in shown[-1]
+
+
+def test_a_look_while_tasks_are_being_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = [IndexError("of a plan of fewer tasks"), "the run"]
+
+    def half_done(session: Any) -> Any:
+        if isinstance(found := seen.pop(0), Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr("weft.display.view._look", half_done)
+    assert look(cast(Any, None)) == cast(Any, "the run")

@@ -89,6 +89,18 @@ def test_a_transfer_is_paid_once_to_each_host() -> None:
     assert machines(p={"billing": 60, "price": 1}).adds_up is False
 
 
+def test_what_a_task_holds_of_a_host_is_on_the_bill_of_its_processor() -> None:
+    h = {"cores": 4, "price": 4, "price_of": "host", "memory": "10GB"}
+    platform = weft.load_platform({"hosts": {"h": h, "k": {"cores": 1}}, "network": {"price": 0.1}})
+    a, b = {"cost": 10, "memory": "5GB", "on": "h"}, {"cost": 10, "on": "k"}
+    workflow = weft.load({"tasks": {"a": a, "b": b}, "edges": [["a", "b", 20]]})
+    run = weft.simulate(workflow, platform, strategy="static")
+    for shown in (weft.plan(workflow, platform), run):
+        assert shown.bill.processors.tolist() == [near(20), 0, 0, 0, 0]  # half of the host
+        assert shown.bill.transfers == near(2)
+        assert shown.cost == near(22)
+
+
 def test_within_the_budget_but_for_rounding() -> None:
     assert affordable(40.0, 40.0)
     assert affordable(0.1 + 0.2, 0.3)

@@ -167,18 +167,14 @@ def test_results_that_are_gone(ran: Notes) -> None:
 
 def test_a_result_that_was_taken_stays_when_its_run_goes(ran: Notes) -> None:
     first = run(sums()).home
-    second = run(sums(more=5))
+    flow = sums(more=5)
+    second = run(flow)
     shutil.rmtree(first)
     ran.take()
-    assert second.result(second.rest and sums_task(second, "b")) == 7
+    assert second.result(next(task for task in flow.tasks if task.name == "b")) == 7
     flow = sums(more=6)
     assert values(run(flow), flow) == [2, 8, 7, 15]
     assert ran.take() == ["b", "c"]  # what a and other gave is a link in the second run
-
-
-def sums_task(outcome: Any, name: str) -> Any:
-    flow = sums(more=5)
-    return next(task for task in flow.tasks if task.name == name)
 
 
 def test_a_damaged_result_is_made_again(ran: Notes) -> None:

@@ -92,13 +92,13 @@ def test_who_takes_the_result_takes_those_of_the_added_tasks(ran: Ran) -> None:
 
 def test_what_is_up_to_date_is_known(ran: Ran) -> None:
     first = run(split(3))
-    assert first.result(split(3).tasks[1]) == 5
+    assert first.result(first.flow.tasks[1]) == 5
     assert ran.take() == [*squared(0, 1, 2), "squares", "total"]
     again = run(split(3))
     assert (again.id, len(again.up_to_date)) == ("", 5)
-    assert [again.result(task) for task in split(3).tasks] == [[0, 1, 4], 5]
+    assert [again.result(task) for task in again.flow.tasks] == [[0, 1, 4], 5]
     more = run(split(4))
-    assert more.result(split(4).tasks[1]) == 14
+    assert more.result(more.flow.tasks[1]) == 14
     assert ran.take() == [*squared(3), "squares", "total"]
     assert len(run(split(3)).up_to_date) == 5
     assert ran.take() == []
@@ -106,7 +106,7 @@ def test_what_is_up_to_date_is_known(ran: Ran) -> None:
 
 def test_targets_and_force(ran: Ran) -> None:
     outcome = run(split(2), targets=["split"])
-    assert outcome.result(split(2).tasks[0]) == [0, 1]
+    assert outcome.result(outcome.flow.tasks[0]) == [0, 1]
     assert ran.take() == [*squared(0, 1), "squares"]
     assert run(split(2), targets=["split"]).id == ""
     assert run(split(2), force=["split"]).ok
@@ -202,6 +202,23 @@ def test_other_arguments_are_refused_on_resume(ran: Ran) -> None:
     failed = run(split(3, late))
     with pytest.raises(weft.InputError, match="'split' have changed"):
         run(split(4, late), resume=failed.id)
+
+
+def boom() -> None:
+    raise ValueError("boom")
+
+
+def one_fails() -> Any:
+    flow = weft.Flow()
+    return {"good": flow.task(abs, -4), "bad": flow.task(boom)}
+
+
+def test_the_error_of_an_added_task(ran: Ran) -> None:
+    flow = weft.Flow()
+    added = flow.task(one_fails, expand=True)
+    outcome = run(flow, keep_going=True)
+    with pytest.raises(ValueError, match="boom"):
+        outcome.result(added)
 
 
 def test_commands_and_wrong_values(ran: Ran) -> None:

@@ -52,5 +52,17 @@ def test_of_tasks_that_failed(tmp_path: Path) -> None:
         run.result(gone)
     with pytest.raises(weft.WeftError, match="task 'leave' failed: SystemExit: 7"):
         run.result(left)
-    with pytest.raises(weft.WeftError, match="task 'after' has no result: it has not finished"):
+    with pytest.raises(weft.WeftError, match="task 'after' has no result: it was not done, as"):
         run.result(after)
+
+
+def test_results_are_of_the_flow_that_was_run(tmp_path: Path) -> None:
+    flow, same = weft.Flow("halves"), weft.Flow("halves")
+    four, six = flow.task(halve, 4), same.task(halve, 6)
+    run = weft.run(flow, "local:1", dir=tmp_path, use_history=False)
+    later = flow.task(halve, four)
+    assert run.result(four) == 2
+    with pytest.raises(LookupError, match="of another flow"):
+        run.result(six)
+    with pytest.raises(LookupError, match="after it was run"):
+        run.result(later)

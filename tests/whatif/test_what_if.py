@@ -122,6 +122,13 @@ def test_nothing_left() -> None:
     assert (row.makespan, row.change) == (10, "add 1 p[speed=2], remove p")  # one was done
 
 
+def test_nothing_left_that_is_large_enough() -> None:
+    wide = weft.load({"tasks": {"a": {"cost": 10, "cores": 2}}})
+    pf = weft.load_platform({"hosts": {"h": {"cores": 2}, "small": {"cores": 1}}})
+    told = weft.what_if(wide, pf, remove="h-1")
+    assert (told.present.makespan, told.alternatives[0].makespan) == (10, math.inf)
+
+
 def test_beyond_the_end() -> None:
     told = weft.what_if(alike(4), machines(p={}, q={}), "p:1..3", ["q"], at=12.5)
     assert {row.makespan for row in told.alternatives} == {12}

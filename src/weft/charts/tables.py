@@ -42,7 +42,7 @@ def by_processor(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> Row
     rows_shown = rows_of(shown)
     task, on = held(rows_shown.processor, rows_shown.cores)
     counts = {name: _counts(on[chosen[task]], pf.n_processors) for name, chosen in counted.items()}
-    shares, cost = went.utilisations, shown.usage.by_processor(pf)
+    shares, bill = went.utilisations, shown.bill
     rows = [
         [
             name,
@@ -50,12 +50,12 @@ def by_processor(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> Row
             *(numbers[p] for numbers in counts.values()),
             duration(went.busy[p], 3),
             f"{shares[p]:.0%}" if went.present[p] > 0 else "-",
-            amount(cost[p]),
+            amount(bill.processors[p]),
         ]
         for p, name in enumerate(pf.processor_names)
     ]
     if pf.link_price.any():
-        rows.append(["transfers", *[""] * (len(counts) + 3), amount(shown.usage.transfers)])
+        rows.append(["transfers", *[""] * (len(counts) + 3), amount(bill.transfers)])
     return Rows(["processor", "host", *counts, "busy", "busy %", "cost"], rows, texts=2)
 
 
@@ -73,9 +73,10 @@ def _by_host(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> Rows:
     pf, went, n = shown.platform, shown.processor_time, shown.platform.n_hosts
     host, peaks, cores = pf.host[rows_of(shown).processor], _peaks(shown), _counts(pf.host, n)
     counts = {name: _counts(host[chosen], n) for name, chosen in counted.items()}
+    bill = shown.bill
     sums = [
         np.bincount(pf.host, weights=seconds, minlength=n)
-        for seconds in (went.busy, went.present, shown.usage.by_processor(pf))
+        for seconds in (went.busy, went.present, bill.processors)
     ]
     rows = [
         [
@@ -91,7 +92,7 @@ def _by_host(shown: Schedule | Run, counted: Mapping[str, BoolArray]) -> Rows:
     memory = ["memory at most"] if peaks else []
     if pf.link_price.any():
         blank = [""] * (len(counts) + 2 + len(memory))
-        rows.append(["transfers", *blank, amount(shown.usage.transfers)])
+        rows.append(["transfers", *blank, amount(bill.transfers)])
     return Rows(["host", "cores", *counts, "busy %", *memory, "cost"], rows)
 
 

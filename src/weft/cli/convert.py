@@ -40,15 +40,20 @@ def convert(
 
         weft convert montage.yaml trace.json --to wfformat
 
-    STG keeps neither names nor commands: tasks become numbers there.
+    STG keeps neither names nor commands, nor cores and memory: tasks become numbers there.
     """
     from weft.files import is_stdout, label, printable
     from weft.formats import load, save
+    from weft.quantities import many
 
     workflow = load(source, source_format, params=params.values())
     for note in workflow.notes:
         typer.echo(f"weft: {label(source)}: {note}", err=True)
     save(workflow, target, to)
+    asking = sum(spec.request is not None for spec in workflow.specs.values())
+    if asking and (to or target.suffix[1:]) == "stg":
+        left = f"what {many(asking, 'task')} asked for (cores, memory and the like) is left out"
+        typer.echo(f"weft: {printable(target)}: {left}: STG cannot say it", err=True)
     typer.echo(
         f"wrote {printable(target)}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
         f"{workflow.n_items} data items",

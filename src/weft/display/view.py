@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from weft.runs import Session
 
 NEXT = 3  # waiting tasks that are named
+_TRIES, _PAUSE = 20, 0.01  # looks, and seconds between them, while tasks are being added
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,15 @@ class View:
 
 
 def look(session: Session) -> View:
-    """The run now. Called beside the thread that drives it: what it reads may just be changing."""
+    """The run now. Called beside the thread that drives it, which may just be adding tasks."""
+    for _ in range(_TRIES):
+        with suppress(IndexError, ValueError):  # the plan, or the state, is of fewer tasks
+            return _look(session)
+        time.sleep(_PAUSE)
+    return _look(session)
+
+
+def _look(session: Session) -> View:
     coordinator, now = session.coordinator, session.clock()
     state, names = coordinator.state, coordinator.platform.processor_names
     tasks, present = coordinator.workflow.task_names, state.present()

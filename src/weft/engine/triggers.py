@@ -106,10 +106,9 @@ def stranded(coordinator: Coordinator, occasion: Occasion) -> Reason | None:
 
 def policy(coordinator: Coordinator, occasion: Occasion) -> Reason | None:
     """The policy wants one, or there is more money; to say so, all that is known is read."""
-    if not coordinator.is_rested(occasion.change):
-        return None
+    if coordinator.plan is None or not coordinator.is_rested(occasion.change):
+        return None  # without a plan nothing of what waits can be run by who is there
     assert coordinator.policy is not None
-    assert coordinator.plan is not None
     notice, situation = occasion.notice, coordinator.situation
     richer = isinstance(occasion.change, BudgetChanged) and coordinator.tracker.renewed
     if richer or coordinator.policy.decide(notice, situation(), coordinator.plan):

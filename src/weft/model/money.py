@@ -7,7 +7,7 @@ Sakellariou, Zhao, Tsiakkouri, Dikaiakos, "Scheduling Workflows with Budget Cons
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -76,6 +76,20 @@ class Usage(FrozenArrays):
     def cost(self, platform: Platform) -> float:
         """All the money."""
         return float(self.by_processor(platform).sum()) + self.transfers
+
+
+class Bill(NamedTuple):
+    """What the money was for: processors, with what tasks held of their hosts, and transfers."""
+
+    processors: FloatArray
+    transfers: float
+
+    @staticmethod
+    def of(usage: Usage, platform: Platform, shares: FloatArray) -> Bill:
+        """Of a use whose `transfers` hold what was paid beyond cores, too: these `shares`."""
+        paid = usage.transfers - float(shares.sum())
+        paid = paid if paid > ROUNDING * usage.transfers else 0.0
+        return Bill(usage.by_processor(platform) + shares, paid)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
-from weft.model.money import ROUNDING, Usage, affordable
+from weft.model.money import ROUNDING, Bill, Usage, affordable
 from weft.model.platform import Platform
 from weft.model.resources import Cores, held
 from weft.model.schedule import ProcessorTime, Schedule
@@ -143,6 +143,15 @@ class Run:
         rows, processors = rows[over[rows]], processors[over[rows]]
         nothing = Usage.none(self.platform.n_processors)
         return nothing.and_then(processors, log.start[rows], log.finish[rows], money)
+
+    @property
+    def bill(self) -> Bill:
+        """What the attempts on each processor have cost, and the transfers."""
+        log, shares = self.attempts, np.zeros(self.platform.n_processors)
+        if log.beyond is not None:
+            paid = log.beyond * self.platform.price[log.processor] * (log.finish - log.start)
+            np.add.at(shares, log.processor, np.nan_to_num(paid))
+        return Bill.of(self.usage, self.platform, shares)
 
     @cached_property
     def task_seconds(self) -> FloatArray:

@@ -12,7 +12,7 @@ from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, csr
 from weft.files import one_line
 from weft.lazy import drawn_by
 from weft.model.estimates import Estimates
-from weft.model.money import Usage
+from weft.model.money import Bill, Usage
 from weft.model.platform import Platform
 from weft.model.resources import MEMORY, Cores, Demand, Needs, held
 from weft.model.workflow import Workflow
@@ -110,10 +110,26 @@ class Schedule(FrozenArrays):
         if self.demand is None or not self.demand.paid.any():
             return 0.0
         which = np.flatnonzero(tasks).astype(np.int32)
+        beyond = self._beyond(self.demand, which)
+        return float(np.dot(beyond, self.finish[which] - self.start[which]))
+
+    def _beyond(self, demand: Demand, which: IntArray) -> FloatArray:
+        """What a second of tasks costs beyond their cores."""
         first, width = self.processor[which], 1 if self.cores is None else self.cores.width[which]
-        beyond = self.demand.beyond(which, self.platform.host[first], width)
-        seconds = self.finish[which] - self.start[which]
-        return float(np.dot(beyond * self.platform.price[first], seconds))
+        return demand.beyond(which, self.platform.host[first], width) * self.platform.price[first]
+
+    @property
+    def bill(self) -> Bill:
+        """What the tasks on each processor cost, and the transfers."""
+        return Bill.of(self.usage, self.platform, self._shares())
+
+    def _shares(self) -> FloatArray:
+        shares = np.zeros(self.platform.n_processors)
+        if self.demand is not None and self.demand.paid.any():
+            which = np.arange(len(self.start), dtype=np.int32)
+            paid = self._beyond(self.demand, which) * (self.finish - self.start)
+            np.add.at(shares, self.processor, paid)
+        return shares
 
     @property
     def cost(self) -> float:

@@ -150,7 +150,7 @@ class Report:
         """What it cost, and of a run that is not finished what more is expected; the deadline."""
         return {
             "cost": self.run.cost,
-            "transfers_cost": self.run.usage.transfers,
+            "transfers_cost": self.run.bill.transfers,
             **dict.fromkeys(("budget", "within_budget", "over_budget_at")),
             **self.run.budget_figures(),
             "money": None if self.money is None else self.money.to_dict(),
@@ -308,7 +308,7 @@ def _processors(run: Run) -> tuple[ProcessorUse, ...]:
     attempts, on = held(log.processor, log.cores)
     finished = np.bincount(on[log.end[attempts] == FINISHED], minlength=n)
     failed = np.bincount(on[log.end[attempts] == FAILED], minlength=n)
-    cost = run.usage.by_processor(pf)
+    cost = run.bill.processors
     return tuple(
         ProcessorUse(
             processor=name,

@@ -95,7 +95,8 @@ def deadline_of(report: Report) -> str:
 def cost_of(report: Report) -> str:
     """The money in words: what it cost; of a run that is not finished, also what is expected."""
     run, money = report.run, report.money
-    sent = f" ({amount(run.usage.transfers)} for transfers)" if run.usage.transfers else ""
+    paid = run.bill.transfers
+    sent = f" ({amount(paid)} for transfers)" if paid else ""
     text = f"{amount(run.cost)}{sent}"
     if money is not None:
         text = f"{amount(money.spent)} spent{sent}, {amount(money.committed)} committed"
@@ -262,6 +263,6 @@ def _processors(r: Report) -> Sheet:
     sent = ""
     if r.paid:
         columns["cost"] = lambda p: amount(p.cost)
-        paid = r.run.usage.transfers
+        paid = r.run.bill.transfers
         sent = f"transfers cost {amount(paid)} more" if paid else ""
     return _sheet("Processors", rows, columns, _more(rows, r.processors), sent)

@@ -13,7 +13,7 @@ from weft.errors import WeftError
 from weft.executors.results import NoResultError, load_error
 from weft.files import clean
 from weft.lazy import drawn_by
-from weft.model import Money, Platform, Processor, Run
+from weft.model import Money, Platform, Processor, Run, Workflow
 from weft.model.call import part_of, path_of
 from weft.model.record import AttemptLog, TransferLog
 from weft.quantities import duration, many
@@ -52,6 +52,7 @@ class Outcome:
     rest: Rest | None = None  # what of the whole it had to do, and where the other results are
     money: Money | None = None  # where anything has a price
     needed: float | None = None  # what all of it would cost, if it was stopped for the budget
+    flow: Any = None  # that was run, if it is one
 
     def __str__(self) -> str:
         if not self.id:
@@ -95,22 +96,40 @@ class Outcome:
             raise LookupError(f"results are of the tasks of a flow, not of {task!r}")
         if not hasattr(task, "index"):  # a file
             return self._path(task.name, task.name)
-        index, name = task.flow.index(task), task.name
+        index, name = self._index(self.rest.complete, task), task.name
+        grows = self.rest.complete.spec(index).expand
+
+        def is_it(other: str) -> bool:  # or one of those that it has added
+            return other == name or (grows and other.startswith(f"{name}/"))
+
         for failure in self.failures:
-            if failure.task == name:
-                number = self.run.workflow.task_names.index(name)
+            if is_it(failure.task):
+                number = self.run.workflow.task_names.index(failure.task)
                 raise _error_of(self.home, number, failure)
         if hasattr(task, "outputs"):
             return tuple(self._path(name, file.name) for file in task.outputs)
         try:
             return self.rest.load(self.home, index, name)
         except NoResultError:
-            if name not in self.run.workflow.task_names or name in self.not_done:
+            if name not in self.run.workflow.task_names:
                 raise
+        if any(map(is_it, self.not_done)):
+            failed = ", ".join(repr(failure.task) for failure in self.failures)
+            why = f"it was not done, as {failed} failed" if failed else "it has not finished"
+            raise NoResultError(f"task {name!r} has no result: {why}")
         raise WeftError(
             f"the result of task {name!r} was not kept, as other tasks read it: "
             "weft.run(..., keep_results=True) keeps it"
         )
+
+    def _index(self, whole: Workflow, task: Any) -> int:
+        """The number of a task of the flow as it was run."""
+        if task.flow is not self.flow:
+            raise LookupError(f"the task {task.name!r} is of another flow than was run")
+        index: int = self.flow.index(task)
+        if whole.task_names[index : index + 1] != (task.name,):
+            raise LookupError(f"the task {task.name!r} was added to the flow after it was run")
+        return index
 
     def _path(self, name: str, file: str) -> Path | list[Path]:
         """An output of a command, which must be there; of a pattern, all that match it."""

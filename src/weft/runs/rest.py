@@ -75,6 +75,11 @@ class Rest:
     set_out: tuple[Call | None, ...] | None = None  # its calls before any tasks were added
 
     @property
+    def complete(self) -> Workflow:
+        """The workflow that these are a part of, or all."""
+        return self.workflow if self.survey is None else self.survey.workflow
+
+    @property
     def outer(self) -> list[int]:
         """The tasks whose results are taken of others, by their numbers in the whole."""
         names = () if self.survey is None else self.survey.workflow.task_names
@@ -84,8 +89,7 @@ class Rest:
     @property
     def first(self) -> int:
         """The first number of these among the results of the run."""
-        whole = self.workflow if self.survey is None else self.survey.workflow
-        return FAR if _grows(whole) else len(self.numbers)
+        return FAR if _grows(self.complete) else len(self.numbers)
 
     @staticmethod
     def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
@@ -344,7 +348,7 @@ class Rest:
 
         Of one that has added tasks, it is made of theirs.
         """
-        whole = self.workflow if self.survey is None else self.survey.workflow
+        whole = self.complete
         found = self._load(home, task, name)
         if not whole.spec(task).expand:
             return found

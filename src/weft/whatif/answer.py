@@ -168,7 +168,8 @@ class Judge:
     def present(self) -> Outlook:
         """What is expected if nothing changes and the present plan is kept."""
         coordinator = self.stage.coordinator
-        kept = None if self.over else self._kept(coordinator.situation())
+        shut = self.over or coordinator.shut_out().any()  # which plans give no time
+        kept = None if shut else self._kept(coordinator.situation())
         if kept is None:  # or a processor leaves too early for it: a new plan is made then
             return self._to_the_end(twin(coordinator))
         return _outlook(kept, coordinator.situation())
