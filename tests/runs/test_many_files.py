@@ -129,6 +129,45 @@ def test_what_weft_never_made_is_not_deleted(data: Path) -> None:
         run(pipeline(), data)
 
 
+def test_a_new_pattern_spares_what_somebody_has_changed(data: Path) -> None:
+    """Also if a task made it once that is no part of the workflow any more."""
+    run({"s": {"run": "echo s > parts/s.txt", "outputs": ["parts/s.txt"]}}, data)
+    tasks = {"split": {"run": SPLIT, "inputs": ["in"], "outputs": ["parts/*.txt"]}}
+    assert "replaces what weft made there before" in todo(tasks, data)["split"]
+    (data / "parts" / "s.txt").write_text("notes")
+    adopted = {"s": {"run": "echo s > parts/s.txt", "outputs": ["parts/s.txt"]}}
+    told = r"somebody has changed parts/s\.txt.*`weft run --force split`"
+    for _ in range(2):  # then adopted, by that name
+        with pytest.raises(InputError, match=told):
+            run(tasks, data)
+        assert (data / "parts" / "s.txt").read_text() == "notes"
+        adopt_files(weft.load({"tasks": adopted}), data, ["parts/s.txt"])
+    run(tasks, data, force=["split"])
+    assert listing(data / "parts") == ["p-aa.txt", "p-ab.txt"]
+
+
+def test_what_is_changed_while_it_runs_stays(data: Path) -> None:
+    tasks = pipeline()
+    run(tasks, data)
+    (data / "in").write_text("z\n")
+    edit = "p=par; echo mine > $WEFT_DIR/${p}ts/p-ab.txt; touch f"
+    tasks["first"] = {"run": edit, "outputs": ["f"]}
+    tasks["split"]["inputs"] = ["in", "f"]
+    run(tasks, data)
+    assert (data / "parts" / "p-ab.txt").read_text() == "mine\n"
+
+
+def test_without_the_store_all_is_made_again_by_force(data: Path) -> None:
+    run(pipeline(), data)
+    shutil.rmtree(data / ".weft")
+    (data / "parts" / "p-zz.txt").write_text("old")
+    for options in ({}, {"force": True}):
+        with pytest.raises(InputError, match=r"has no record of it.*--force"):
+            run(pipeline(), data, **options)
+    checked(run(pipeline(), data, force=["index", "split"]))
+    assert listing(data / "parts") == ["p-aa.txt", "p-ab.txt"]
+
+
 def test_a_directory_that_weft_never_made_is_not_replaced(data: Path) -> None:
     (data / "idx").mkdir()
     (data / "idx" / "mine").touch()

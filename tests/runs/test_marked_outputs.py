@@ -157,7 +157,7 @@ def test_who_turns_out_to_be_stale_fails_and_leaves_it(data: Path) -> None:
     (data / "in").write_text("new\n")
     failed = run(tasks, data)
     (failure,) = failed.failures
-    assert "its output kept is protected: `--force b` makes it again" in str(failure)
+    assert "its output kept is protected: `weft run --force b` makes it again" in str(failure)
     assert (data / "kept").read_text() == "x\n"
     assert run(tasks, data, force=("b",)).ok
     assert (data / "kept").read_text() == "new\n"

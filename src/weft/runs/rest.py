@@ -680,7 +680,7 @@ def _check_protected(survey: Survey, run: str = "") -> None:
             told = f" ({why})" if why else ""
             raise InputError(
                 f"{file} is protected, and {names[task]} would make it again{told}: "
-                f"`--force {names[task]}` does"
+                f"`weft run --force {names[task]}` does"
             )
 
 
@@ -693,11 +693,17 @@ def _check_edited(
     survey: Survey, directory: Path, otherwise: str = "", of_flow: bool = False
 ) -> None:
     """Refuse to write over what somebody has changed by hand, or to delete what weft never made."""
-    for file, output, task in survey.foreign:
+    for file, output, task, changed in survey.foreign:
+        whose = (
+            f"somebody has changed {file}, and"
+            if changed
+            else f"weft did not make {file}, or has no record of it, but"
+        )
+        adopt = f"`weft adopt {shlex.quote(output)}` takes all of it as what {task} gives, "
+        force = f"weft.run(..., force=[{task!r}])" if of_flow else f"`weft run --force {task}`"
         raise InputError(
-            f"weft did not make {file}, but it is among {output}, which {task} makes and replaces "
-            f"whole: move it elsewhere, or `weft adopt {shlex.quote(output)}` takes all of it as "
-            f"what {task} gives"
+            f"{whose} it is among {output}, which {task} makes and replaces whole: move it "
+            f"elsewhere; {'' if of_flow else adopt}{force} deletes it"
         )
     if not survey.edited:
         return
@@ -710,8 +716,8 @@ def _check_edited(
     name = shlex.quote(first.file)
     raise InputError(
         f"somebody has changed what weft has made: {listed}{more}: "
-        f"`weft adopt {name}{where}` keeps it as it is, `--force {first.task}` makes it again"
-        + (f"; {otherwise}" if otherwise else "")
+        f"`weft adopt {name}{where}` keeps it as it is, "
+        f"`weft run --force {first.task}` makes it again" + (f"; {otherwise}" if otherwise else "")
     )
 
 

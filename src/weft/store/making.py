@@ -12,7 +12,7 @@ from weft.model.filenames import is_many, is_pattern, is_tree
 from weft.store.content import CONTENT, Entry, Memory, Status, settle, settle_many
 from weft.store.keys import Recipe
 from weft.store.parts import encode
-from weft.store.store import KeptResult, Result, file_lines
+from weft.store.store import ADOPTED, KeptResult, Result, file_lines
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def adopted_line(
     inner: Mapping[str, Mapping[str, Entry]],
 ) -> bytes:
     """The line of outputs that count as made by a recipe, since somebody or an old run says so."""
-    return _line(recipe, "" if run else "adopted", task, run, contents, inner=inner)
+    return _line(recipe, "" if run else ADOPTED, task, run, contents, inner=inner)
 
 
 def _line(

@@ -18,6 +18,7 @@ from weft.store.content import CONTENT, Entry, Memory
 MANY = 32  # parts from which on they are folded
 _RESULTS = 4  # of one file, that are kept when parts are folded
 _CONTENTS = 64  # of one file, that are known as weft's own
+ADOPTED = "adopted"  # the note of what somebody has adopted
 _AT_ONCE = 500  # files on one line
 
 
@@ -179,6 +180,11 @@ class Store:
     def is_own(self, file: str, content: str) -> bool:
         """Whether a file had this content when weft made it or somebody adopted it."""
         return content in self._seen.get(file, ())
+
+    def has_made(self, file: str, content: str) -> bool:
+        """Whether weft made a file with this content: nobody has adopted it under its own name."""
+        by_hand = (r for r in self._by_file.get(file, ()) if r.note == ADOPTED)
+        return self.is_own(file, content) and all(r.outputs[file][3] != content for r in by_hand)
 
     def memory(self, trust: str = CONTENT) -> Memory:
         """The contents of the directory's files, as far as they are known."""

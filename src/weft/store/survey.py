@@ -65,11 +65,12 @@ class Edited(NamedTuple):
 
 
 class Foreign(NamedTuple):
-    """A file that weft never made, and would have to delete for a directory or pattern."""
+    """A file that is not weft's, and would have to be deleted for a directory or pattern."""
 
     file: str
     output: str
     task: str
+    changed: bool = False  # weft has made it, but not as it is
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Survey:
         self._recipes: list[Recipe | None] = [None] * n
         self._known: dict[str, str] = {}  # contents of what tasks make, if they are known
         self._disk: dict[str, str | None] = {}  # contents of files as they are
+        self._given_up: dict[str, str | None] = {}  # what those patterns have that are forced
         with no_collection():
             self._look()
             for task in workflow.order.tolist():
@@ -178,10 +180,19 @@ class Survey:
         return Making(recipe, statuses, self.asked.trust, former=self._former_files(task))
 
     def _former_files(self, task: int) -> tuple[str, ...]:
-        """What weft made before and matches patterns of a task's outputs: it goes with the new."""
+        """What weft made before and matches patterns of a task's outputs: it goes with the new.
+
+        What somebody has changed since it was surveyed stays.
+        """
         patterns = filter(is_pattern, self._graph.made[task]) if self._graph.has_many else ()
-        files = (file for pattern in patterns for file in self.memory.files_of(pattern))
-        return tuple(file for file in files if self.store.knows(file))
+        files = [file for pattern in patterns for file in self.memory.files_of(pattern)]
+        contents = self.memory.contents(files)
+
+        def goes(file: str, content: str) -> bool:
+            own = self.store.is_own(file, content) or self._known.get(file) == content
+            return own or self._given_up.get(file) == content
+
+        return tuple(file for file, content in contents.items() if content and goes(file, content))
 
     def files_of(self, name: str) -> list[str]:
         """The files that a finished task has given under a pattern, or a directory; sorted."""
@@ -585,11 +596,14 @@ class Survey:
 
     def _never_run(self, task: int) -> str:
         for name in self._graph.made[task]:
-            if self.memory.status(name) is not None:
-                return (
-                    f"it has never been run here; its output {name}, which weft did not make, will "
-                    f"be replaced; `weft adopt {name}` keeps it"
-                )
+            if self.memory.status(name) is None:
+                continue
+            if is_many(name) or self.store.knows(name):  # else it is refused
+                return f"{NEVER_RUN}; its output {name} replaces what weft made there before"
+            return (
+                f"{NEVER_RUN}; its output {name}, which weft did not make, will be replaced; "
+                f"`weft adopt {name}` keeps it"
+            )
         return NEVER_RUN
 
     # ---- recipes
@@ -692,15 +706,28 @@ class Survey:
 
     def _find_foreign(self) -> None:
         """What weft never made, and would have to delete for a directory or pattern."""
+        names = self.workflow.task_names
         for task, wanted in enumerate(self._graph.wanted):
-            for name in filter(is_many, self._graph.made[task]) if wanted else ():
-                files = self.memory.files_of(name)
-                if is_pattern(name):
-                    files = [file for file in files if not self.store.knows(file)]
-                elif self.store.knows(name):
+            for output in filter(is_many, self._graph.made[task]) if wanted else ():
+                files = self.memory.files_of(output)
+                if is_pattern(output) and self._is_forced(task):
+                    self._given_up |= self.memory.contents(files)
+                if self._is_forced(task) and names[task] in self.asked.replaces:
+                    continue
+                if is_pattern(output):
+                    files = self._not_own(output, files)
+                elif self.store.knows(output):
                     files = []
                 if files:
-                    self.foreign.append(Foreign(files[0], name, self.workflow.task_names[task]))
+                    changed = self.store.knows(files[0])
+                    self.foreign.append(Foreign(files[0], output, names[task], changed))
+
+    def _not_own(self, pattern: str, files: list[str]) -> list[str]:
+        """The files that a pattern never had, and that are not as a task has made them."""
+        own = {f for made in self.store.made(pattern) for f in made.matched.get(pattern, ())}
+        others = [file for file in files if file not in own]
+        contents = self.memory.contents(filter(self.store.knows, others))
+        return [f for f in others if not self.store.has_made(f, contents.get(f) or "")]
 
     def _add_needed(self) -> None:
         """Make again what is missing and read by what runs, or may run; and so on from there."""
