@@ -56,6 +56,16 @@ def value(event: Event | None) -> float:
     return what(event)
 
 
+def test_progress_on_several_cores_is_by_what_was_expected_on_them() -> None:
+    # 40 s on one core are 10 s on its four; as below: after 1 s, 5% are done, at 5% per second
+    wide = running(expected=40.0, worked=1.0)
+    arrays: Any = wide.state.arrays
+    arrays.most_cores, arrays.attempt_factor = 4, np.full(5, 0.25)
+    alone = running(expected=10.0, worked=1.0)
+    told = [value(as_measured(report(0.05, 0.05), c)) for c in (wide, alone)]
+    assert told[0] == told[1] < 1
+
+
 def test_half_the_speed_from_the_start() -> None:
     # after 1 s of an estimated 10 s, 5% are done, at 5% per second: 19 s are left
     told = as_measured(report(0.05, 0.05), running(10.0, 1.0))

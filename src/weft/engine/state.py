@@ -273,6 +273,11 @@ class RunState:
         ].tolist()
         return tuple(amounts)
 
+    def share_of(self, attempt: int) -> float:
+        """The share of its task's cost that an attempt takes on as many cores as it holds."""
+        arrays = self.arrays
+        return float(arrays.attempt_factor[attempt]) if arrays.most_cores else 1.0
+
     def worked(self, attempt: int, now: float) -> float:
         """Seconds at full availability that an open attempt is believed to have done by then."""
         arrays = self.arrays

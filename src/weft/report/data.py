@@ -263,7 +263,8 @@ def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
     """Every task that is done, the slowest first."""
     wf, log = run.workflow, run.attempts
     # what was expected at first; processors and tasks that came later were not known then
-    first, later = replayed.header.estimates.cost, replayed.driver.coordinator.estimates.cost
+    coordinator = replayed.driver.coordinator
+    first, later = replayed.header.estimates.cost, coordinator.estimates.cost
     memory, result = amounts_held(run, MEMORY), []
     for task, k in enumerate(run.final_attempts().tolist()):
         if k < 0:
@@ -274,7 +275,8 @@ def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
                 task=wf.task_names[task],
                 category=wf.spec(task).category or NO_CATEGORY,
                 processor=run.platform.processor_names[p],
-                expected=float(
+                expected=coordinator.state.share_of(k)
+                * float(
                     first[task, p] if task < len(first) and p < first.shape[1] else later[task, p]
                 ),
                 seconds=float(run.task_seconds[k]),

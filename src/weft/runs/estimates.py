@@ -261,19 +261,29 @@ class Estimating:
         return None
 
     def observe(
-        self, task: int, processor: int, detail: Mapping[str, Any], machines: Machines
+        self,
+        task: int,
+        processor: int,
+        detail: Mapping[str, Any],
+        machines: Machines,
+        share: float = 1.0,
     ) -> float | None:
-        """A task has finished; the seconds that it took, if they were measured."""
+        """A task has finished; the seconds that it took, if they were measured.
+
+        On its cores it took this share of its cost, which is known with the fewest that it may
+        take: the history has the times of all widths as if they were of that one.
+        """
         self._note_sizes(task, detail)
         seconds = detail.get("seconds")
         if not isinstance(seconds, int | float) or not math.isfinite(seconds):
             return None
         self._observed += 1
+        cost = float(seconds) / share
         machine, size = machines.machine(processor), self._input_bytes(task)
         used: dict[str, Any] = dict.fromkeys((MEMORY, CPU, READ, WRITTEN), math.nan)
         used |= plain(detail.get(USED))
         self.history.observe(
-            self.categories[task], machine, float(seconds), size,
+            self.categories[task], machine, cost, size,
             used=(used[MEMORY], AT_MOST in used, used[CPU]),
         )  # fmt: skip
         record = TaskRecord(
@@ -282,7 +292,7 @@ class Estimating:
             workflow=self.workflow.name,
             category=self.categories[task],
             machine=machine,
-            seconds=float(seconds),
+            seconds=cost,
             size=size,
             directory=self.origin.directory,
             command=self.commands[task],
@@ -292,7 +302,7 @@ class Estimating:
         self.learner.tasks.append(record)
         if self._estimates is not None and processor < self._estimates.cost.shape[1]:
             expected = float(self._estimates.cost[task, processor])
-            ratio = max(float(seconds), 1e-6) / max(expected, 1e-6)
+            ratio = max(cost, 1e-6) / max(expected, 1e-6)
             self.pace = max(1e-4, (1 - FORGETS) * self.pace + FORGETS * min(ratio, 10.0))
         return float(seconds)
 
@@ -367,14 +377,25 @@ class Estimating:
             return math.nan  # it asks for more by now
         return need if need > short else 2 * short
 
-    def recall(self, task: int, machine: str | None, detail: Mapping[str, Any], run: str) -> None:
-        """A task of a former run has finished; its time counts only if the machine is named."""
+    def recall(
+        self,
+        task: int,
+        machine: str | None,
+        detail: Mapping[str, Any],
+        run: str,
+        share: float = 1.0,
+    ) -> None:
+        """A task of a former run has finished; its time counts only if the machine is named.
+
+        It took this share of its cost, see `observe`.
+        """
         self._note_sizes(task, detail)
         seconds = detail.get("seconds")
         if machine is not None and isinstance(seconds, int | float):
             size = self._input_bytes(task)
             # older than all: what the history knows of later runs counts more
-            self.history.observe(self.categories[task], machine, seconds, size, 0.0, run)
+            cost = seconds / share
+            self.history.observe(self.categories[task], machine, cost, size, 0.0, run)
 
     def observe_transfer(
         self, source: int, target: int, detail: Mapping[str, Any], machines: Machines
@@ -466,6 +487,7 @@ def _by_progress(coordinator: Coordinator, event: SpeedChanged) -> float:
     state, p, detail = coordinator.state, event.processor, event.detail or {}
     attempt, done, rate = int(detail["attempt"]), detail["progress"], detail["rate"]
     expected = float(coordinator.estimates.cost[state.attempt(attempt).task, p])
+    expected *= state.share_of(attempt)
     now = float(state.availability()[p])
     if done >= 1 or expected <= 0:
         return now

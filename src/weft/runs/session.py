@@ -385,7 +385,8 @@ class Session:
             if REUSED in detail:  # it took no time here
                 self.reused.add(event.attempt)
                 return
-            seconds = self.estimating.observe(task, processor, detail, self.machines)
+            share = state.share_of(event.attempt)
+            seconds = self.estimating.observe(task, processor, detail, self.machines, share)
             if seconds is not None:
                 self.measured[event.attempt] = seconds
             return

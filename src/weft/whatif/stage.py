@@ -295,7 +295,8 @@ def _recall(replayed: Replayed, machines: list[str | None], estimating: Estimati
         if isinstance(event, TaskFinished) and event.detail:
             attempt = state.attempt(event.attempt)
             machine = None if recorded else machines[attempt.processor]
-            estimating.recall(attempt.task, machine, event.detail, run)
+            share = state.share_of(event.attempt)
+            estimating.recall(attempt.task, machine, event.detail, run, share)
 
 
 def _only(platform: Platform, there: BoolArray) -> Platform:
