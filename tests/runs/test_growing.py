@@ -18,6 +18,7 @@ from weft.report.why import why_in_run
 from weft.runs.home import RunHome, runs
 from weft.runs.journal import read
 from weft.runs.replay import replay
+from weft.runs.rest import adopt_files
 from weft.runs.summary import summarise
 
 SPLIT = """\
@@ -298,6 +299,57 @@ def test_a_pattern_that_nothing_added_matches_is_refused(tmp_path: Path) -> None
     assert re.search(told, outcome.failures[0].reason)
     with pytest.raises(weft.InputError, match=told):
         weft.run(work, "local:2", dir=tmp_path)
+
+
+def run_printed(directory: Path, printed: str, **options: Any) -> Any:
+    (directory / "adds.yaml").write_text(printed)
+    split = {"run": "cat adds.yaml", "inputs": ["adds.yaml"], "expand": True}
+    return weft.run({"tasks": {"split": split}}, "local:2", dir=directory, **options)
+
+
+TREE = "tasks: {x: {run: mkdir -p res; echo 1 > res/1, outputs: [res/]}}"
+FILE = "tasks: {x: {run: echo 1 > c/1.txt, outputs: [c/1.txt]}}"
+
+
+def test_added_tasks_delete_nothing_that_weft_never_made(tmp_path: Path) -> None:
+    mine = tmp_path / "res" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("precious\n")
+    outcome = run_printed(tmp_path, TREE)
+    assert "weft did not make res/mine.txt" in outcome.failures[0].reason
+    assert mine.read_text() == "precious\n"
+    with pytest.raises(weft.InputError, match="weft did not make res/mine.txt"):
+        run_printed(tmp_path, TREE)
+    assert adopt_files(outcome.run.workflow, tmp_path, ["res/"]) == ["x"]
+    assert run_printed(tmp_path, TREE).run.n_done == 0
+
+
+def test_added_tasks_write_over_nothing_that_somebody_has_changed(tmp_path: Path) -> None:
+    assert run_printed(tmp_path, FILE).ok
+    made = tmp_path / "c" / "1.txt"
+    made.write_text("mine\n")
+    outcome = run_printed(tmp_path, FILE + "  # again")
+    assert "`weft adopt c/1.txt " in outcome.failures[0].reason
+    assert made.read_text() == "mine\n"
+    assert adopt_files(outcome.run.workflow, tmp_path, ["c/1.txt"]) == ["x"]
+    assert run_printed(tmp_path, FILE + "  # again").run.n_done == 0
+    assert made.read_text() == "mine\n"
+
+
+def test_tasks_that_were_added_before_can_be_named(tmp_path: Path) -> None:
+    assert run_printed(tmp_path, FILE).ok
+    made = tmp_path / "c" / "1.txt"
+    made.write_text("mine\n")
+    with pytest.raises(weft.InputError, match="`weft run --force x` makes it again"):
+        run_printed(tmp_path, FILE)
+    assert run_printed(tmp_path, FILE, force=["x"]).ok
+    assert made.read_text() == "1\n"
+    made.unlink()
+    assert run_printed(tmp_path, FILE, targets=["c/1.txt"]).ok
+    assert made.read_text() == "1\n"
+    for unknown in ({"force": ["y"]}, {"targets": ["y"]}):
+        with pytest.raises(weft.InputError, match=r"unknown .* 'y'"):
+            run_printed(tmp_path, FILE, **unknown)
 
 
 def test_a_loop_that_reads_what_another_one_makes_waits_for_it(tmp_path: Path) -> None:

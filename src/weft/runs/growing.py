@@ -115,9 +115,9 @@ class Growing:
         check_apart(more, {*header.up_to_date, *header.left_out}, header.others)
         grown = grow(workflow, task, more)
         if returned is None:
-            rest = self._rest
             check_added(grown, workflow.n_items, options.directory, options.absolute)
             self._check_gathered(grown, task)
+            rest = self._rest.grown(grown, self._done(), header)
         else:
             rest = self._rest.with_returned(task, returned, grown, self._done())
         check_fits(grown, coordinator.platform, declared_needs(grown))
@@ -149,8 +149,6 @@ class Growing:
         estimates = session.estimating.grow(
             grown, rest.calls, directory, known, platform, session.machines
         )
-        if rest.calls is None:
-            rest = rest.grown(grown, self._done(), session.header)
         session.take_tasks(grown, rest)
         added = f"{many(more.n_tasks, 'task')}: {first_few(more.task_names)}"
         session.listener.said(f"{grown.task_names[task]} has added {added}")

@@ -116,13 +116,17 @@ class Rest:
     ) -> Rest:
         """What the directory and its store leave to do; nothing is begun."""
         kept = None if calls is None else _kept_results(options.directory)
-        survey, former = _survey(workflow, options, calls=calls, kept=kept)
+        early = _as_far_as_known(workflow, options) if calls is None else options
+        survey, former = _survey(workflow, early, calls=calls, kept=kept)
         expansions = dict[str, Workflow]()
         if kept is not None and _grows(workflow):
             survey, options = _with_returned(survey, options, kept, expansions)
             workflow, calls = survey.workflow, survey.calls
         while calls is None and (news := _known_expansions(survey, expansions)):
             workflow, options = _with_known(workflow, options, news, expansions)
+            early = _as_far_as_known(workflow, options)
+            survey, former = _survey(workflow, early)
+        if early != options:
             survey, former = _survey(workflow, options)
         added = {name for name, more in expansions.items() if more.n_tasks}
         for task, spec in workflow.specs.items() if added and calls is None else ():
@@ -165,7 +169,10 @@ class Rest:
         return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey, former)
 
     def grown(self, workflow: Workflow, done: Collection[str], header: Header) -> Rest:
-        """The same with tasks that were added to what is run, of which these are done."""
+        """The same with tasks that were added to what is run, of which these are done.
+
+        They may not write over what somebody has made by hand, as nobody may.
+        """
         numbers = tuple(range(workflow.n_tasks))
         if self.survey is None:
             return replace(self, workflow=workflow, numbers=numbers)
@@ -181,6 +188,8 @@ class Rest:
         )
         data = self.survey.memory.data
         survey = Survey(workflow, data, Store.read(data), asked)
+        added = names.difference(self.workflow.task_names)  # others may be making their files now
+        _check_edited(survey, header.options.directory, tasks=added)
         return replace(self, workflow=workflow, numbers=numbers, survey=survey)
 
     def with_returned(
@@ -484,6 +493,18 @@ def _survey(
     return survey, former
 
 
+def _as_far_as_known(workflow: Workflow, options: Options) -> Options:
+    """What is asked for before all tasks are there: other names may be of tasks that are added."""
+    if not _grows(workflow):
+        return options
+    names, force = workflow.task_names, options.force
+    if not isinstance(force, bool):
+        force = tuple(one for one in force if one in names or fnmatch.filter(names, one))
+    known = {*names, *WorkflowGraph(workflow).maker}
+    targets = options.targets if known.issuperset(options.targets) else ()
+    return replace(options, force=force, targets=targets)
+
+
 def with_expansions(workflow: Workflow, options: Options) -> Workflow:
     """The workflow with the tasks that are added by what is up to date, as a run would begin."""
     known = dict[str, Workflow]()
@@ -690,10 +711,19 @@ def _is_live(data: Path, run: str) -> bool:
 
 
 def _check_edited(
-    survey: Survey, directory: Path, otherwise: str = "", of_flow: bool = False
+    survey: Survey,
+    directory: Path,
+    otherwise: str = "",
+    of_flow: bool = False,
+    tasks: Collection[str] | None = None,
 ) -> None:
-    """Refuse to write over what somebody has changed by hand, or to delete what weft never made."""
+    """Refuse to write over what somebody has changed by hand, or to delete what weft never made.
+
+    With `tasks`, these alone are looked at.
+    """
     for file, output, task, changed in survey.foreign:
+        if tasks is not None and task not in tasks:
+            continue
         whose = (
             f"somebody has changed {file}, and"
             if changed
@@ -705,11 +735,12 @@ def _check_edited(
             f"{whose} it is among {output}, which {task} makes and replaces whole: move it "
             f"elsewhere; {'' if of_flow else adopt}{force} deletes it"
         )
-    if not survey.edited:
+    edited = [one for one in survey.edited if tasks is None or one.task in tasks]
+    if not edited:
         return
-    listed = ", ".join(f"{file} (of {task})" for file, task in survey.edited[:_LISTED])
-    more = f" and {len(survey.edited) - _LISTED} more" if survey.edited[_LISTED:] else ""
-    first, where = survey.edited[0], "" if directory == Path() else f" --dir {directory}"
+    listed = ", ".join(f"{file} (of {task})" for file, task in edited[:_LISTED])
+    more = f" and {len(edited) - _LISTED} more" if edited[_LISTED:] else ""
+    first, where = edited[0], "" if directory == Path() else f" --dir {directory}"
     if of_flow:
         again = f"weft.run(..., force=[{first.task!r}]) makes it again"
         raise InputError(f"somebody has changed what weft has made: {listed}{more}: {again}")
@@ -724,7 +755,9 @@ def _check_edited(
 def adopt_files(workflow: Workflow, directory: Path, files: Sequence[str]) -> list[str]:
     """Have outputs count as what their tasks give from what is there now; the tasks."""
     check_system()
-    survey, former = _survey(workflow, Options(directory=directory))
+    options = Options(directory=directory)
+    workflow = with_expansions(workflow, options)
+    survey, former = _survey(workflow, options)
     lines, tasks = [former.lines, *survey.adopt(files)], survey.makers(files)
     make_folder(directory)
     part = Part(survey.store.folder, f"adopted-{secrets.token_hex(4)}")
