@@ -318,7 +318,7 @@ def test_added_tasks_delete_nothing_that_weft_never_made(tmp_path: Path) -> None
     outcome = run_printed(tmp_path, TREE)
     assert "weft did not make res/mine.txt" in outcome.failures[0].reason
     assert mine.read_text() == "precious\n"
-    with pytest.raises(weft.InputError, match="weft did not make res/mine.txt"):
+    with pytest.raises(weft.InputError, match="weft did not make res"):
         run_printed(tmp_path, TREE)
     assert adopt_files(outcome.run.workflow, tmp_path, ["res/"]) == ["x"]
     assert run_printed(tmp_path, TREE).run.n_done == 0

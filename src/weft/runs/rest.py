@@ -126,7 +126,7 @@ class Rest:
             workflow, options = _with_known(workflow, options, news, expansions)
             early = _as_far_as_known(workflow, options)
             survey, former = _survey(workflow, early)
-        if early != options:
+        if calls is None and early != options:
             survey, former = _survey(workflow, options)
         added = {name for name, more in expansions.items() if more.n_tasks}
         for task, spec in workflow.specs.items() if added and calls is None else ():
