@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from weft.whatif import WhatIf
 
 Source = str | PathLike[str] | Mapping[str, Any]
+Work = Union[Workflow, "Flow", Source]
+Machines = Platform | Source
 Price = float | Mapping[str, float | tuple[float, float]]
 
 
@@ -54,9 +56,30 @@ def load_platform(source: Source) -> Platform:
     return formats.load_platform(source)
 
 
+def workflow_of(work: Any) -> Workflow:
+    """A workflow, however it is given."""
+    if isinstance(work, Workflow):
+        return work
+    if isinstance(work, str | PathLike | Mapping):
+        return load(work)
+    if hasattr(work, "build"):  # a Flow, which need not be imported for that
+        workflow: Workflow = work.build()[0]
+        return workflow
+    raise InputError(f"expected a workflow, a flow, a file or a dict, not {type(work).__name__}")
+
+
+def platform_of(machines: Any) -> Platform:
+    """A platform, however it is given."""
+    if isinstance(machines, Platform):
+        return machines
+    if isinstance(machines, str | PathLike | Mapping):
+        return load_platform(machines)
+    raise InputError(f"expected a platform, a file or a dict, not {type(machines).__name__}")
+
+
 def plan(
-    workflow: Workflow,
-    platform: Platform,
+    workflow: Work,
+    platform: Machines,
     planner: str | None = None,
     budget: float | None = None,
     deadline: float | None = None,
@@ -67,6 +90,7 @@ def plan(
 ) -> Schedule:
     """A schedule of the whole workflow, before anything has started.
 
+    Both may also be files or dicts as `load` and `load_platform` take them; or a Flow.
     With a `budget`, the fastest plan found that costs at most that; with a `deadline`, the cheapest
     one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
     `heft`. A named planner that knows no budget is where `best-affordable` starts. It goes by the
@@ -74,6 +98,7 @@ def plan(
     budget, the `reserve`, for surprises. With `dir` it is only of what is not up to date there.
     """
     check_limits(budget, deadline, reserve)
+    workflow, platform = workflow_of(workflow), platform_of(platform)
     if dir is not None:
         rest = _rest(workflow, dir)
         workflow = rest.workflow
@@ -108,8 +133,8 @@ def _rest(workflow: Workflow, dir: str | PathLike[str]) -> Rest:
 
 
 def pareto(
-    workflow: Workflow,
-    platform: Platform,
+    workflow: Work,
+    platform: Machines,
     planner: str | None = None,
     points: int = 25,
     budget: float | None = None,
@@ -126,13 +151,13 @@ def pareto(
 
     check_limits(budget, None)
     chosen = None if planner is None else registry.planner(planner)
-    situation = _at_start(workflow, platform, estimates)
+    situation = _at_start(workflow_of(workflow), platform_of(platform), estimates)
     return frontier(situation, chosen, points, progress, budget)
 
 
 def estimate(
-    workflow: Workflow,
-    platform: Platform | None = None,
+    workflow: Work,
+    platform: Machines | None = None,
     on: Any = None,
     *,
     dir: str | PathLike[str] = ".",
@@ -148,12 +173,13 @@ def estimate(
     """
     from weft.runs.estimates import expect
 
-    return expect(workflow, platform, on, dir, use_history, price, warn)
+    known = None if platform is None else platform_of(platform)
+    return expect(workflow_of(workflow), known, on, dir, use_history, price, warn)
 
 
 def simulate(
-    workflow: Workflow,
-    platform: Platform,
+    workflow: Work,
+    platform: Machines,
     strategy: str = "static",
     world: Source | None = None,
     qoi: float = 0.0,
@@ -186,6 +212,7 @@ def simulate(
     from weft.simulation import reality, scenarios
     from weft.simulation.simulate import simulate_run
 
+    workflow, platform = workflow_of(workflow), platform_of(platform)
     policy, planner = registry.strategy(strategy, budgeted=budget is not None)
     if estimates is None:
         estimates = Estimates.declared(workflow, platform)
@@ -218,8 +245,8 @@ def _lasts(workflow: Workflow, platform: Platform, actual: Estimates) -> float:
 
 
 def what_if(
-    workflow: Workflow | None = None,
-    platform: Platform | None = None,
+    workflow: Work | None = None,
+    platform: Machines | None = None,
     add: str | Sequence[str] = (),
     remove: str | Sequence[str] = (),
     at: float | None = None,
@@ -252,8 +279,9 @@ def what_if(
     elif workflow is None or (platform is None) == (expected is None):
         raise InputError("give a workflow and a platform, or a run")
     else:
+        workflow = workflow_of(workflow)
         if platform is not None:
-            expected = Expectation.declared(workflow, platform)
+            expected = Expectation.declared(workflow, platform_of(platform))
         assert expected is not None
         if dir is not None:
             rest = _rest(workflow, dir)
@@ -265,7 +293,7 @@ def what_if(
 
 
 def run(
-    work: Workflow | Flow | Source,
+    work: Work,
     on: Any = None,
     strategy: str = "auto",
     *,
@@ -321,9 +349,7 @@ def run(
         return _run(work, asked, shown)
 
 
-def _run(
-    work: Workflow | Flow | Source, asked: dict[str, Any], listener: Listener | None
-) -> Outcome:
+def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcome:
     """What `run` was asked for, shown by the listener."""
     from weft import runs
     from weft.flow import Flow

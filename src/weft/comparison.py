@@ -114,8 +114,8 @@ class _Instance(NamedTuple):
 
 
 def compare(
-    workflows: Workflow | Sequence[Workflow],
-    platform: Platform,
+    workflows: api.Work | Sequence[api.Work],
+    platform: api.Machines,
     strategies: str | Sequence[str],
     runs: int = 100,
     qoi: float = 0.2,
@@ -140,7 +140,8 @@ def compare(
     them it goes by declared costs. With a `budget` all strategies keep it, and their plans leave a
     share of what is left, the `reserve`, for surprises.
     """
-    given = [workflows] if isinstance(workflows, Workflow) else list(workflows)
+    several = workflows if isinstance(workflows, list | tuple) else [workflows]
+    given, platform = [api.workflow_of(work) for work in several], api.platform_of(platform)
     if not given:
         raise InputError("there is no workflow to compare on")
     if runs < 1:

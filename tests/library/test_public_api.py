@@ -167,3 +167,22 @@ def test_the_library_gives_what_the_command_prints(files: tuple[Path, Path], pla
     ours = plan_to_dict(planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM), planner))
     assert json.loads(done.stdout) == ours
     assert done.stdout == json.dumps(ours, indent=1) + "\n"
+
+
+def test_workflows_and_platforms_however_they_are_given(tmp_path: Path) -> None:
+    text = "tasks: {a: {cost: 2}, b: {cost: 3}}\nedges: [[a, b, 1]]\n"
+    (tmp_path / "w.yaml").write_text(text)
+    flow = weft.Flow("two")
+    flow.task(abs, flow.task(abs, -1, cost=2), cost=3)
+    machines = {"processors": {"x": {}, "y": {"speed": 2}}}
+    for work in (tmp_path / "w.yaml", str(tmp_path / "w.yaml"), flow):
+        assert weft.plan(work, machines).makespan == 2.5
+        assert weft.simulate(work, machines).makespan == 2.5
+        (row,) = weft.what_if(work, machines, remove="y").alternatives
+        assert row.makespan == 5
+    for work, pf in ((5, machines), (flow, None), ([flow], machines)):
+        with pytest.raises(weft.InputError, match="expected a "):
+            weft.plan(work, pf)  # type: ignore[arg-type]
+    for options in ({"retries": -1}, {"timeout": 0}):
+        with pytest.raises(weft.InputError, match=r"from 0 on|more than 0"):
+            weft.run(flow, "local:1", dir=tmp_path, **options)  # type: ignore[arg-type]

@@ -170,6 +170,10 @@ class Options:
             raise InputError(
                 f"the price of transfers must be a number from 0 on, not {self.transfer_price:g}"
             )
+        if not (isinstance(self.retries, int) and self.retries >= 0):
+            raise InputError(f"retries must be a whole number from 0 on, not {self.retries!r}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise InputError(f"the timeout must be more than 0 seconds, not {self.timeout!r}")
         if self.deadline is not None:
             check_deadline(self.deadline)
 
