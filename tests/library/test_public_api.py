@@ -180,9 +180,10 @@ def test_workflows_and_platforms_however_they_are_given(tmp_path: Path) -> None:
         assert weft.simulate(work, machines).makespan == 2.5
         (row,) = weft.what_if(work, machines, remove="y").alternatives
         assert row.makespan == 5
-    for work, pf in ((5, machines), (flow, None), ([flow], machines)):
+    bad: tuple[tuple[Any, Any], ...] = ((5, machines), (flow, None), ([flow], machines))
+    for other, pf in bad:
         with pytest.raises(weft.InputError, match="expected a "):
-            weft.plan(work, pf)  # type: ignore[arg-type]
+            weft.plan(other, pf)
     for options in ({"retries": -1}, {"timeout": 0}):
         with pytest.raises(weft.InputError, match=r"from 0 on|more than 0"):
             weft.run(flow, "local:1", dir=tmp_path, **options)  # type: ignore[arg-type]
