@@ -216,6 +216,40 @@ def test_directories_change_places(
     assert (tmp_path / "place" / "file").read_text() == "new"
 
 
+@pytest.mark.parametrize("whole", ["o/", "o/*"])
+@pytest.mark.parametrize("temp", [False, True])
+def test_a_file_of_many_is_read(data: Path, whole: str, temp: bool) -> None:
+    """Nothing is there at first, and what is made again is read again."""
+    tasks: Tasks = {
+        "a": {
+            "run": "mkdir -p o; cat in > o/x; echo > o/y", "inputs": ["in"], "outputs": [whole],
+            "temp": temp,
+        },
+        "c": {"run": "cat o/x > c", "inputs": ["o/x"], "outputs": ["c"], "after": ["a"]},
+        "d": {"run": "cat o/x > d", "inputs": [whole, "o/x"], "outputs": ["d"]},
+    }  # fmt: skip
+    checked(run(tasks, data))
+    assert todo(tasks, data) == {}
+    (data / "in").write_text("new\n")
+    assert {*todo(tasks, data)} == {"a", "c", "d"}
+    checked(run(tasks, data))
+    assert (data / "c").read_text() == (data / "d").read_text() == "new\n"
+    assert (data / "o" / "x").exists() == (not temp)
+    assert todo(tasks, data, force=("a",))["c"].startswith("it reads")
+    (data / "c").unlink()
+    assert "a" in todo(tasks, data) or not temp  # its file is needed
+    checked(run(tasks, data, targets=["c"]))
+    assert todo(tasks, data) == {}
+
+
+def test_a_file_of_many_that_is_not_made(data: Path) -> None:
+    tasks: Tasks = {
+        "a": {"run": "mkdir o; touch o/x", "outputs": ["o/"]},
+        "c": {"run": "cat o/z > c", "inputs": ["o/", "o/z"], "outputs": ["c"]},
+    }
+    assert "its input 'o/z' is missing" in str(run(tasks, data).failures)
+
+
 def test_links_in_a_directory_lead_on(data: Path) -> None:
     (data / "more").mkdir()
     (data / "more" / "file").write_text("more")
@@ -306,7 +340,9 @@ def test_inputs_that_nobody_makes(data: Path) -> None:
             "outputs": ["out"],
         }
     }
-    with pytest.raises(InputError, match=r"2 input files are not there.*raw/, more/\*\.csv"):
+    with pytest.raises(
+        InputError, match=r"2 input files are not.*raw/ \(read by t\), more/\*\.csv \(read by t\)"
+    ):
         run(tasks, data)
     for name in ("raw/1", "more/2.csv", "more/other"):
         (data / name).parent.mkdir(exist_ok=True)

@@ -145,6 +145,16 @@ class Holders:
             folder = folder.rpartition("/")[0]
 
 
+def inner_files(workflow: Workflow) -> dict[str, str]:
+    """What is read out of directories and patterns that tasks make, each with the whole."""
+    items = zip(workflow.item_names or (), workflow.item_producer.tolist(), strict=False)
+    named = [(name, maker) for name, maker in items if name is not None]
+    holders = Holders(name for name, maker in named if maker >= 0)
+    read = [name for name, maker in named if maker < 0] if holders else []
+    wholes = ((name, next(holders.of(name.rstrip("/")), None)) for name in read)
+    return {name: whole for name, whole in wholes if whole is not None}
+
+
 def check_overlaps(workflow: Workflow) -> None:
     """An InputError where a directory or pattern and another name stand for the same file.
 

@@ -33,7 +33,7 @@ from weft.model.events import (
     TaskFinished,
     TasksAdded,
 )
-from weft.model.filenames import is_there
+from weft.model.filenames import inner_files, is_there
 from weft.model.growth import check_apart, check_gathered, expansion_file, grow, waiting_for
 from weft.model.resources import check_fits, declared_needs
 from weft.quantities import first_few, many
@@ -203,10 +203,10 @@ def check_added(workflow: Workflow, first: int, directory: Path, absolute: bool)
     """Refuse what a file with these tasks would be refused for; items from `first` on are new."""
     check_paths(workflow, absolute)
     check_listed(workflow)
-    names = workflow.item_names or ()
+    names, inner = workflow.item_names or (), inner_files(workflow)
     for item in np.flatnonzero(workflow.item_producer[first:] < 0).tolist():
         name = names[first + item]
-        if name is not None and not is_there(str(directory), name):
+        if name is not None and name not in inner and not is_there(str(directory), name):
             task = workflow.task_names[int(workflow.use_task[workflow.use_ptr[first + item]])]
             raise InputError(
                 f"{name!r} is not there, and no task makes it", place=f"tasks.{task}.inputs"

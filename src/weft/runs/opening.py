@@ -36,7 +36,7 @@ from weft.model.events import (
     TaskFinished,
     WakeAt,
 )
-from weft.model.filenames import is_there
+from weft.model.filenames import inner_files, is_there
 from weft.model.resources import check_fits
 from weft.quantities import amount, first_few, many
 from weft.runs.entries import (
@@ -141,9 +141,14 @@ def _check_inputs(workflow: Workflow, directory: Path) -> None:
     """What no task makes must be there from the start."""
     if not directory.is_dir():
         raise InputError("there is no such directory", source=str(directory.absolute()))
-    names = workflow.item_names or ()
-    outside = [names[i] for i in np.flatnonzero(workflow.item_producer < 0).tolist() if names]
-    missing = [name for name in outside if name and not is_there(str(directory), name)]
+    names, inner = workflow.item_names or (), inner_files(workflow)
+    missing: list[str] = []
+    for item in np.flatnonzero(workflow.item_producer < 0).tolist() if names else ():
+        name = names[item]
+        if name and name not in inner and not is_there(str(directory), name):
+            readers = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
+            tasks = first_few((workflow.task_names[task] for task in readers), 1)
+            missing.append(f"{name} (read by {tasks})" if readers else name)
     if missing:
         listed = first_few(missing)
         one = len(missing) == 1

@@ -759,6 +759,8 @@ def adopt_files(workflow: Workflow, directory: Path, files: Sequence[str]) -> li
     workflow = with_expansions(workflow, options)
     survey, former = _survey(workflow, options)
     lines, tasks = [former.lines, *survey.adopt(files)], survey.makers(files)
+    survey.store.add_lines(parse(b"".join(lines)).lines)
+    _check_adopted(Survey(workflow, survey.memory.data, survey.store, survey.asked), tasks)
     make_folder(directory)
     part = Part(survey.store.folder, f"adopted-{secrets.token_hex(4)}")
     try:
@@ -768,6 +770,27 @@ def adopt_files(workflow: Workflow, directory: Path, files: Sequence[str]) -> li
     finally:
         part.close()
     return [workflow.task_names[task] for task in tasks]
+
+
+def _check_adopted(survey: Survey, tasks: Collection[int]) -> None:
+    """Refuse to adopt what the next run would make again all the same."""
+    names = survey.workflow.task_names
+    for task in tasks:
+        if survey.states[task] is State.UP_TO_DATE:
+            continue
+        why, waits = survey.reasons[task], survey.waited_for(task)
+        told = (
+            f"what {names[task]} gives cannot be adopted: the next run would make it again ({why})"
+        )
+        if waits:
+            first = waits[0]
+            files = " ".join(map(shlex.quote, survey.outputs(first)))
+            told += (
+                f", since {names[first]} is not up to date: {survey.reasons[first]}. Make that "
+                f"first (`weft run FILE {names[first]}`)"
+                + (f", or adopt {files}, too" if files else "")
+            )
+        raise InputError(told)
 
 
 def last_source(directory: Path) -> tuple[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from weft.errors import InputError, unknown_name
-from weft.model.filenames import is_many
+from weft.model.filenames import inner_files, is_many
 from weft.model.workflow import Workflow
 
 
@@ -40,6 +40,12 @@ class WorkflowGraph:
         self.before = [list(tasks) for tasks in before]
         self.after = [list(tasks) for tasks in after]  # those that come before by nameless items
         self.has_many = any(is_many(name) for name in names if name)  # directories, patterns
+        # what is read of directories and patterns: made with the whole, but not on its own
+        self.inner = inner_files(workflow) if self.has_many else {}
+        self.within: dict[int, list[str]] = {}
+        for name, whole in self.inner.items():
+            self.maker[name] = self.maker[whole]
+            self.within.setdefault(self.maker[whole], []).append(name)
         self._choose(workflow, targets)
 
     def _choose(self, workflow: Workflow, targets: Collection[str]) -> None:
@@ -57,7 +63,7 @@ class WorkflowGraph:
                 if target not in self.maker:
                     raise InputError(unknown_name("target", target, [*index, *self.maker]))
                 task = self.maker[target]
-                self.asked_for.add(target)
+                self.asked_for.add(self.inner.get(target, target))
             else:
                 self.asked_for.update(self.made[task])
             self.products.add(task)

@@ -247,7 +247,7 @@ class Survey:
         if self.calls[task] is not None:
             return self._kept_result(recipe)
         if recipe.outputs or self.workflow.spec(task).cache:
-            return next(filter(self.is_there, self.store.results(recipe.key)), None)
+            return next(filter(self.is_there, self._by_key(task, recipe)), None)
         for result in self.store.of_task(name):
             if (result.run, result.key) == (run, recipe.key):
                 return result
@@ -296,7 +296,7 @@ class Survey:
         for name, entry in contents.items():
             self.memory.learn(name, entry)
             self._disk[name] = self._known[name] = entry[3]
-        for name in self._graph.made[task]:
+        for name in (*self._graph.made[task], *self._graph.within.get(task, ())):
             if name not in contents and (found := self.memory.content(name)) is not None:
                 self._disk[name] = self._known[name] = found
         if self.calls[task] is not None:
@@ -412,6 +412,11 @@ class Survey:
             tasks[self._graph.maker[file]] = None
         return list(tasks)
 
+    def waited_for(self, task: int) -> list[int]:
+        """The tasks right before a task that are not up to date."""
+        before = self._graph.before[task]
+        return [t for t in before if self.states[t] in (State.STALE, State.UNSURE)]
+
     def adopt(self, files: Iterable[str]) -> list[bytes]:
         """Lines by which files count as what their tasks give from what is there now."""
         return [self.adopt_task(task) for task in self.makers(files)]
@@ -441,7 +446,8 @@ class Survey:
         names: dict[str, None] = {}
         for task, wanted in enumerate(graph.wanted):
             if wanted:
-                names |= dict.fromkeys(name for name in graph.read[task] if name not in graph.maker)
+                outer = (n for n in graph.read[task] if n not in graph.maker or n in graph.inner)
+                names |= dict.fromkeys(outer)
                 names |= dict.fromkeys(name for name in graph.made[task] if self.store.knows(name))
         self._disk = self.memory.contents(names)
 
@@ -449,13 +455,22 @@ class Survey:
         """Say what is known of a task, given what is known of those before it."""
         state, reason, result = self._verdict(task)
         self.states[task], self.reasons[task], self.results[task] = state, reason, result
-        names = (*self._graph.made[task], _result_name(task))
-        for name in names:
-            self._known.pop(name, None)
+        self._forget(task)
         if result is not None:
             self._known |= {name: entry[3] for name, entry in result.outputs.items()}
+            for name in self._graph.within.get(task, ()):
+                if content := self._inner_content(name, result):
+                    self._known[name] = content
             if result.call is not None:
                 self._known[_result_name(task)] = result.call.content
+
+    def _inner_content(self, name: str, result: Result) -> str | None:
+        """What a file was that is among a directory or pattern which is up to date."""
+        whole = self._graph.inner[name]
+        entry = result.matched.get(whole, {}).get(name)
+        if entry is None and self._disk.get(whole) is None:  # it need not be there
+            entry = self.store.files.get(name)
+        return self._disk.get(name) if entry is None else entry[3]
 
     def _verdict(self, task: int) -> tuple[State, str, Result | None]:
         recipe, note = self._recipe(task)
@@ -475,7 +490,10 @@ class Survey:
         return State.STALE, self._reason(task, recipe), None
 
     def _by_key(self, task: int, recipe: Recipe) -> list[Result]:
-        """What anybody's task has given from the same."""
+        """What anybody's task has given from the same; what leaves no files, the task's last."""
+        if self.calls[task] is None and not recipe.outputs:
+            last = self.store.of_task(self.workflow.task_names[task])[:1]
+            return [result for result in last if result.key == recipe.key]
         kept = self._kept_result(recipe) if self.calls[task] is not None else None
         return self.store.results(recipe.key) if kept is None else [kept]
 
@@ -748,7 +766,12 @@ class Survey:
 
     def _make_again(self, task: int, state: State, reason: str) -> None:
         self.states[task], self.reasons[task], self.results[task] = state, reason, None
-        for name in (*self._graph.made[task], _result_name(task)):
+        self._forget(task)
+
+    def _forget(self, task: int) -> None:
+        """What a task gives is not known any more."""
+        graph = self._graph
+        for name in (*graph.made[task], *graph.within.get(task, ()), _result_name(task)):
             self._known.pop(name, None)
 
     def _missing_inputs(self, task: int) -> list[tuple[int, str]]:
@@ -766,7 +789,7 @@ class Survey:
         """Whether a task reads what another makes, rather than only coming after it."""
         if task in self._taken[reader]:
             return True
-        return not set(self._graph.read[reader]).isdisjoint(self._graph.made[task])
+        return any(self._graph.maker.get(name) == task for name in self._graph.read[reader])
 
 
 def _told(result: Result, recipe: Recipe) -> list[str]:
