@@ -71,6 +71,14 @@ def test_why_it_ran_again_from_what_to_what(folder: Path) -> None:
     assert "weft adopt a.txt" in succeed("why", "a", cwd=folder)
 
 
+def test_what_was_replaced_is_told_as_past(folder: Path) -> None:
+    write_workflow(folder, chain(folder))
+    (folder / "a.txt").write_text("old\n")
+    ran(folder)
+    told = "it has never been run here; its output a.txt, which weft did not make, was replaced"
+    assert why("a", cwd=folder)["because"] == told
+
+
 def test_what_was_up_to_date_is_no_part_of_a_run(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     first = ran(folder)

@@ -15,6 +15,7 @@ from weft.checks.runs import check_run
 from weft.model.causes import EXPANSION
 from weft.model.events import TasksAdded
 from weft.report.why import why_in_run
+from weft.runs import Options, find_rest
 from weft.runs.home import RunHome, runs
 from weft.runs.journal import read
 from weft.runs.replay import replay
@@ -334,6 +335,22 @@ def test_added_tasks_write_over_nothing_that_somebody_has_changed(tmp_path: Path
     assert adopt_files(outcome.run.workflow, tmp_path, ["c/1.txt"]) == ["x"]
     assert run_printed(tmp_path, FILE + "  # again").run.n_done == 0
     assert made.read_text() == "mine\n"
+
+
+def test_who_waits_for_what_is_added_says_so(tmp_path: Path) -> None:
+    tasks: dict[str, Any] = {
+        "split": WORK["tasks"]["split"],  # type: ignore[index]
+        "last": {"run": "echo > last.txt", "after": ["split"], "outputs": ["last.txt"]},
+    }
+    (tmp_path / "list.txt").write_text("1 2")
+    assert weft.run({"tasks": tasks}, "local:2", dir=tmp_path).ok
+    tasks["split"] = tasks["split"] | {"run": SPLIT + " "}
+    rest = find_rest(weft.load({"tasks": tasks}), Options(directory=tmp_path))
+    assert rest.reasons["last"] == "it waits for what split adds"
+    again = weft.run({"tasks": tasks}, "local:2", dir=tmp_path)
+    assert "last" in again.reused  # what is added is what it was
+    (tmp_path / "list.txt").write_text("1 3")
+    assert "last" not in weft.run({"tasks": tasks}, "local:2", dir=tmp_path).reused
 
 
 def test_tasks_that_were_added_before_can_be_named(tmp_path: Path) -> None:

@@ -270,6 +270,20 @@ def test_an_edge_hands_on_what_the_task_before_it_is_made_from(place: Place) -> 
     assert place.run(tasks, edges=edges) == ["a", "b"]
 
 
+def test_a_new_edge_is_no_new_input(place: Place) -> None:
+    tasks: Tasks = {
+        "a": {"run": "a", "outputs": ["x"]},
+        "check": {"run": "check", "inputs": ["x"], "cache": True},
+        "b": {"run": "b", "outputs": ["y"]},
+    }
+    place.run({"b": tasks["b"]})
+    edges = [["check", "b"]]
+    assert place.why(tasks, edges=edges)["b"] == "stale: it now comes after check"
+    place.run(tasks, edges=edges)
+    again = place.why(tasks, edges=edges, force=["a"])
+    assert again["b"] == "unsure: it comes after check, which is made again"
+
+
 def test_an_input_that_changes_while_it_is_read(place: Place) -> None:
     tasks = three()
     survey = place.survey(tasks)

@@ -35,6 +35,16 @@ def expansion_file(task: str) -> str:
     return f"{FOLDER}/{name}.yaml"
 
 
+def adder_of(file: str) -> str:
+    """The task that prints tasks into a file; empty if it is no such file."""
+    folder, _, name = file.rpartition("/")
+    if folder != FOLDER:
+        return ""
+    from urllib.parse import unquote
+
+    return unquote(name.removesuffix(".yaml"))
+
+
 def is_expansion_file(workflow: Workflow, item: int) -> bool:
     """Whether an item is what a task prints to add tasks."""
     maker, names = int(workflow.item_producer[item]), workflow.item_names

@@ -28,6 +28,7 @@ from weft.report.placing import Placing, place_of
 from weft.report.states import task_states
 from weft.runs.finding import standing
 from weft.runs.logs import CUT_SHORT, OPEN, printed_by
+from weft.store.survey import WILL_BE_REPLACED
 
 if TYPE_CHECKING:
     from weft.runs.home import RunHome
@@ -154,7 +155,7 @@ def _told(asked: _Asked, damage: str | None) -> Why:
         damage=damage,
         waits=_waits(asked, state, states),
         needs=tuple(Needed(names[t], states[t]) for t in needed),
-        because=header.reasons.get(asked.name) or _why_at_all(header, asked.task),
+        because=_past(header.reasons.get(asked.name, ""), state) or _why_at_all(header, asked.task),
         blind=header.blind,
         place=_place(asked, state),
         moves=_moves(asked),
@@ -164,6 +165,12 @@ def _told(asked: _Asked, damage: str | None) -> Why:
 
 
 # ---- why it waits
+
+
+def _past(reason: str, state: str) -> str:
+    """Why a task was to run, without advice that comes too late."""
+    head, found, _ = reason.partition(WILL_BE_REPLACED)
+    return f"{head} was replaced" if found and state == "done" else reason
 
 
 def _why_at_all(header: Any, task: int) -> str:

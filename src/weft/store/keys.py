@@ -12,7 +12,7 @@ from typing import Any
 
 from weft.model.call import Call
 from weft.model.filenames import covers, is_many
-from weft.model.growth import passed_by
+from weft.model.growth import adder_of, passed_by
 from weft.model.surroundings import Surroundings
 from weft.model.workflow import TaskSpec
 from weft.shell import BY_ITS_FOLDER, is_inner, matching, named_paths, text_of
@@ -106,11 +106,18 @@ def differences(old: Mapping[str, Any], made: Collection[str], new: Recipe) -> l
     found += _changed(old.get("inputs", {}), new)
     if sorted(made) != sorted(new.outputs) and new.arguments is None:
         found.append("its outputs have changed")
-    before = old.get("after", {})
-    if sorted(before.values()) != sorted(new.after.values()):
-        others = sorted(name for name, key in new.after.items() if before.get(name) != key)
-        found.append(f"{_listed(others) or 'a task'}, which it comes after, has changed")
-    return found
+    return [*found, *_changed_before(old.get("after", {}), new.after)]
+
+
+def _changed_before(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    if sorted(old.values()) == sorted(new.values()):
+        return
+    if changed := sorted(name for name in old.keys() & new.keys() if old[name] != new[name]):
+        yield f"{_listed(changed)}, which it comes after, has changed"
+    if added := sorted(new.keys() - old.keys()):
+        yield f"it now comes after {_listed(added)}"
+    if gone := sorted(old.keys() - new.keys()):
+        yield f"it no longer comes after {_listed(gone)}"
 
 
 def differences_of_call(old: Mapping[str, Any], how: str, arguments: str) -> list[str]:
@@ -129,7 +136,9 @@ def _changed(old: Mapping[str, str], new: Recipe) -> Iterator[str]:
     files = [name for name in changed if new.arguments is None or name in new.files]
     if results := [name for name in changed if name not in files]:
         yield f"the result of {_listed(results)} has changed"
-    if files:
+    if adders := [adder for name in files if (adder := adder_of(name))]:
+        yield f"what {_listed(adders)} adds has changed"
+    if files := [name for name in files if not adder_of(name)]:
         yield f"its input {_listed(files)} has changed"
     if added := sorted(new.inputs.keys() - old.keys()):
         yield f"it has a new input {_listed(added)}"

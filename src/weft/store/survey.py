@@ -20,6 +20,7 @@ from weft.errors import InputError, unknown_name
 from weft.garbage import no_collection
 from weft.model.call import Call, Calls, refs
 from weft.model.filenames import Holders, is_many, is_pattern
+from weft.model.growth import adder_of
 from weft.model.workflow import Workflow
 from weft.store.content import CONTENT, Entry, Status
 from weft.store.graph import WorkflowGraph
@@ -37,6 +38,7 @@ from weft.store.store import KeptResult, Result, Store, file_lines
 
 EVERY_RUN = "it has no outputs: it is run by every run"
 NEVER_RUN = "it has never been run here"
+WILL_BE_REPLACED = " will be replaced"
 NOT_KNOWN = "what it takes is not known"
 
 
@@ -524,13 +526,12 @@ class Survey:
             return State.STALE, note, None
         if (call := self.calls[task]) is not None:
             return self._without_results(task, call, unknown[0])
-        partial = self._partial(task, {*unknown})
-        last = self.made_by(task)
+        partial, last, waits = self._partial(task), self.made_by(task), self._waits(task, unknown)
         if last and self.workflow.spec(task).gathers:  # what else it reads is not known, either
-            return State.UNSURE, f"it reads {unknown[0]}, which is made again", None
+            return State.UNSURE, waits, None
         agreeing = [r for r in last if r.key and not differences(r.recipe, r.outputs, partial(r))]
         if any(self._holds(task, result) for result in agreeing):
-            return State.UNSURE, f"it reads {unknown[0]}, which is made again", None
+            return State.UNSURE, waits, None
         if agreeing or not last:
             return State.STALE, self._reason(task, None), None
         return State.STALE, "; ".join(_told(last[0], partial(last[0]))), None
@@ -554,15 +555,31 @@ class Survey:
             return State.UNSURE, f"{waits}, which is made again", None
         return State.STALE, "; ".join(told) or waits, None
 
-    def _partial(self, task: int, unknown: set[str]) -> Callable[[Result], Recipe]:
-        """The recipe with the contents that a result had where they are not known yet."""
-        known = {n: c for n, c in self._inputs(task).items() if c is not None}
-        after = self._after(task)
+    def _waits(self, task: int, unknown: list[str]) -> str:
+        """What a task waits for that is not known, in words."""
+        for name in unknown:
+            if adder := self._adder(name):
+                return f"it waits for what {adder} adds"
+        reads = "reads" if unknown[0] in self._graph.read[task] else "comes after"
+        return f"it {reads} {unknown[0]}, which is made again"
+
+    def _adder(self, name: str) -> str:
+        maker = self._graph.maker.get(name)
+        return "" if maker is None or not adder_of(name) else self.workflow.task_names[maker]
+
+    def _partial(self, task: int) -> Callable[[Result], Recipe]:
+        """The recipe with what a result had where it is not known yet."""
+        contents, keys = self._inputs(task), self._keys_of_those_before(task)
+        unknown = [name for name, content in contents.items() if content is None]
+        known = {name: content for name, content in contents.items() if content is not None}
+        grows = any(map(self._adder, unknown))  # what it comes after is not all there yet
 
         def filled(result: Result) -> Recipe:
             then = result.recipe.get("inputs", {})
             inputs = known | {name: then.get(name, "") for name in unknown}
-            before = result.recipe.get("after", {}) if after is None else after
+            past = result.recipe.get("after", {})
+            before = {n: past.get(n, "") if key is None else key for n, key in keys.items()}
+            before = past if grows else before
             return recipe_of_command(
                 self.workflow.spec(task), inputs, self._graph.made[task], before
             )
@@ -619,7 +636,7 @@ class Survey:
             if is_many(name) or self.store.knows(name):  # else it is refused
                 return f"{NEVER_RUN}; its output {name} replaces what weft made there before"
             return (
-                f"{NEVER_RUN}; its output {name}, which weft did not make, will be replaced; "
+                f"{NEVER_RUN}; its output {name}, which weft did not make,{WILL_BE_REPLACED}; "
                 f"`weft adopt {name}` keeps it"
             )
         return NEVER_RUN
@@ -681,12 +698,16 @@ class Survey:
 
     def _after(self, task: int) -> dict[str, str] | None:
         """The keys of tasks that only come before, by name; None if one is not known."""
-        keys = dict(self.asked.after.get(self.workflow.task_names[task], {}))
+        found = self._keys_of_those_before(task)
+        keys = {name: key for name, key in found.items() if key is not None}
+        return keys if len(keys) == len(found) else None
+
+    def _keys_of_those_before(self, task: int) -> dict[str, str | None]:
+        names = self.workflow.task_names
+        keys: dict[str, str | None] = dict(self.asked.after.get(names[task], {}))
         for other in self._only_after(task):
             recipe = self._recipes[other]
-            if recipe is None:
-                return None
-            keys[self.workflow.task_names[other]] = recipe.key
+            keys[names[other]] = None if recipe is None else recipe.key
         return keys
 
     def _only_after(self, task: int) -> list[int]:
