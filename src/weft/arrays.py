@@ -66,7 +66,7 @@ class FrozenArrays:
 
 
 def _shape(array: npt.NDArray[Any] | None) -> str:
-    return "-" if array is None else "x".join(map(str, array.shape))
+    return "-" if array is None else f"[{'x'.join(map(str, array.shape))}]"
 
 
 @cache

@@ -160,8 +160,8 @@ def test_reprs_are_short() -> None:
         r"<Frontier: \d plans, .*>": lambda: weft.pareto(wf, pf, "loss3", points=3),
         r"<WhatIf of montage\S+: 7 alternatives .*>": lambda: weft.what_if(wf, pf, remove="each"),
         r"<Expectation: .*>": lambda: weft.estimate(wf, pf),
-        r"<AttemptLog: task 123, .*>": lambda: run.attempts,
-        r"<TransferLog: item \d+, .*>": lambda: run.transfers,
+        r"<AttemptLog: task \[123\], .*>": lambda: run.attempts,
+        r"<TransferLog: item \[\d+\], .*>": lambda: run.transfers,
     }
     for pattern, make in made.items():
         said = repr(make())

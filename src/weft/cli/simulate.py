@@ -113,7 +113,8 @@ def simulate(
         reserve=reserve,
         estimates=told.estimates,
     )
-    rest, length = not_done(run), nsl(run.makespan, wf, told.estimates.cost)
+    rest = not_done(run)  # then its makespan is not that of the workflow
+    length = math.nan if rest else nsl(run.makespan, wf, told.estimates.cost)
     written = [*charts, *([journal] if journal else [])]
     with redirect_stdout(sys.stderr) if is_stdout(journal) else nullcontext():
         if as_json:
