@@ -71,10 +71,12 @@ class Following:
         rows: Sequence[Sequence[int]],
         start: Sequence[float],
         retry: RetryPolicy | None = None,
+        reads: Mapping[int, float] | None = None,
     ) -> None:
         estimates = Estimates.declared(wf, pf)
         assert estimates.needs is not None
-        self.c = Coordinator(wf, pf, estimates, registry.strategy("static")[0], retry)
+        static = registry.strategy("static")[0]
+        self.c = Coordinator(wf, pf, estimates, static, retry, reads=reads)
         self.wf, self.pf, self.rows, self.start = wf, pf, rows, start
         self.c.begin()
         self.first = self.follow(rows, start, 0.0)
@@ -246,6 +248,67 @@ def test_out_of_memory_doubles_what_a_task_needs_up_to_the_largest_host() -> Non
     f.c.handle(TaskFailed(2, 3.0, detail=dead))
     assert f.c.given_up == [0]
     assert "10 GB of memory were not enough" in f.c.tries.exhausted[0]
+
+
+def by_inputs() -> Workflow:
+    """A task whose memory is by what two others make, and by a file."""
+    items = [Item(0, 0, [2], "x"), Item(0, 1, [2], "y"), Item(0, None, [2], "in")]
+    requests = {"a": asks(), "b": asks(), "t": Request(memory=Amount("1GB * attempt + inputs"))}
+    return workflow(requests, {"a": 5, "b": 6, "t": 5}, items)
+
+
+def made(attempt: int, time: float, **sizes: float) -> TaskFinished:
+    return TaskFinished(attempt, time, detail={"sizes": sizes})
+
+
+def test_memory_by_inputs_is_asked_for_when_all_of_them_are_made() -> None:
+    f = Following(
+        by_inputs(), platform((2,), (8,)), [[0], [1], [0]], [0, 0, 6], reads={2: 0.5 * GB}
+    )
+    assert f.hears(made(0, 5.0, x=2 * GB)) == []
+    assert f.c.estimates.needs is not None
+    assert f.c.estimates.needs.of("memory")[2] == GB  # nobody knows all of it yet
+    assert f.hears(made(1, 6.0, y=3 * GB)) == ["t"]
+    assert f.c.state.amounts_of(2)[0] == 6.5 * GB
+    # neither other estimates nor a failure make it forget
+    f.c.handle(NewEstimates(6.5, Estimates.declared(f.wf, f.pf), f.pf))
+    assert f.c.estimates.needs.of("memory")[2] == 6.5 * GB
+    f.c.handle(TaskFailed(2, 7.0))
+    assert f.c.estimates.needs.of("memory")[2] == 7.5 * GB
+
+
+def test_without_the_size_of_an_input_that_is_said() -> None:
+    f = Following(by_inputs(), platform((2,), (8,)), [[0], [1], [0]], [0, 0, 6], reads={2: 0.0})
+    f.hears(made(0, 5.0))
+    assert f.hears(made(1, 6.0, y=3 * GB)) == ["t"]
+    assert f.c.state.amounts_of(2)[0] == 4 * GB
+    said = "what t asks for is reckoned without the size of x, which is not known"
+    assert f.c.tries.unknown == [said]
+
+
+def test_what_outgrows_its_host_gets_another_place() -> None:
+    pf, rows, start = platform((2, 1), (4, 8)), [[0], [1], [0]], [0, 0, 6]
+    f = Following(by_inputs(), pf, rows, start, reads={2: 0.0})
+    f.hears(made(0, 5.0, x=2 * GB))
+    commands = f.c.handle(made(1, 6.0, y=3 * GB))
+    f.c.check_state()
+    assert f.names(commands) == []
+    asked = commands[-1]
+    assert isinstance(asked, Replan)
+    assert asked.forced
+    assert asked.reason == "t needs more than its host has"
+    one = f.c.state.copy()
+    one.set_needs(f.wf, pf, f.c.estimates)  # all of them anew comes to the same
+    for name in ("need", "allowed", "paid", "free"):
+        assert np.array_equal(getattr(one.arrays, name), getattr(f.c.state.arrays, name))
+    f.follow([[0], [1], [2]], [0, 0, 6], 6.0)
+    f.c.check_state()
+    assert f.c.state.places().tolist() == [0, 1, 2]
+    # a run that knows no sizes, as those of former versions, goes by what is declared
+    old = Following(by_inputs(), pf, rows, start)
+    old.hears(made(0, 5.0, x=2 * GB))
+    assert old.hears(made(1, 6.0, y=3 * GB)) == ["t"]
+    assert old.c.state.amounts_of(2)[0] == GB
 
 
 def test_another_failure_is_counted_and_a_formula_knows_the_try() -> None:

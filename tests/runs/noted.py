@@ -64,3 +64,11 @@ class Strange:
         if any("weft/store" in frame.filename for frame in traceback.extract_stack()):
             raise TypeError("cannot be compared")
         return Strange, ()
+
+
+def blob(size: int) -> bytes:
+    return bytes(size)
+
+
+def length(*values: object) -> int:
+    return len(values)

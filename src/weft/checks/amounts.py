@@ -11,7 +11,15 @@ from weft.arrays import FloatArray
 from weft.checks.run_facts import TOLERANCE, RunFacts
 from weft.model.estimates import Estimates
 from weft.model.events import TaskFailed
-from weft.model.resources import GPUS, MEMORY, Demand, Needs, declared_needs, pools_of
+from weft.model.resources import (
+    GPUS,
+    MEMORY,
+    Demand,
+    Needs,
+    asks_by_inputs,
+    declared_needs,
+    pools_of,
+)
 
 
 def amounts_held(f: RunFacts, estimates: Estimates | None) -> list[str]:
@@ -70,6 +78,8 @@ def _as_needed(f: RunFacts, needs: Needs) -> list[str]:
         for k in np.flatnonzero(astray)
     ]
     other = (log.amount != needs.amount[log.task]).any(axis=1)
+    if f.run.real:  # by what was there when they began
+        other &= ~np.isin(log.task, asks_by_inputs(f.wf))
     return violations + [
         f"task {f.task(k)} holds {log.amount[k].tolist()}, and needs {needs.amount[t].tolist()}"
         for k, t in zip(np.flatnonzero(other), log.task[other], strict=True)

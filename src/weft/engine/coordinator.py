@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -97,12 +98,13 @@ class Coordinator:
         rest: float = 0.0,
         tracker: BudgetTracker | None = None,
         deadline: float = math.inf,
+        reads: Mapping[int, float] | None = None,
     ) -> None:
         self.workflow, self.platform, self.estimates = workflow, platform, estimates
         self.declared = platform  # without what was announced since
         self.retries = Retries(retry_policy or RetryPolicy(), workflow)
         self.tracker, self.deadline = tracker or BudgetTracker(), Deadline(deadline)
-        self.delays, self.meter, self.tries = Delays(), Meter(), Tries(workflow)
+        self.delays, self.meter, self.tries = Delays(), Meter(), Tries(workflow, reads)
         # real planning takes time: after a plan of s seconds, late starts are let be for rest x s
         self.rest, self._rested = rest, 0.0
         self.policy, priority, self.order = None, None, strategy if is_order(strategy) else None
@@ -187,6 +189,7 @@ class Coordinator:
 
     def handle(self, event: Event | NewPlan | NewEstimates | TasksAdded) -> list[Command]:
         """One event; what is to be done about it."""
+        outgrown = ""
         if isinstance(event, TasksAdded):
             return self._take_tasks(event)
         if isinstance(event, NewEstimates):
@@ -211,16 +214,21 @@ class Coordinator:
             if isinstance(event, COUNTED):
                 value = FAILED_AS.get(self.count(event), value)
             self.delays.measure(event, self.state)
+            other = self.take_sizes(event) if isinstance(event, TaskFinished) else []
             kind = NUMBERS[type(event)]
             late, changed = self.call(apply_event, kind, which, event.time, value)
             self._stranded = stranded
+            outgrown = self._outgrown(other) if other else ""
             if isinstance(event, BudgetChanged):
                 self._renew_budget(event.budget)
             if isinstance(event, Woken | LimitsDue | RetryDue):
                 self.forget_alarm()
         change = event if changed and not isinstance(event, NewPlan) else None
         cut = self.tracker.cuts and cut_off(self)
-        replan = self._ask_for_money(change) if cut else self._decide(late, change)
+        if outgrown and not cut:
+            replan: Replan | None = self._ask_at_once(change, outgrown)
+        else:
+            replan = self._ask_for_money(change) if cut else self._decide(late, change)
         commands = self._take_commands(cut)
         return commands if replan is None else [*commands, replan]
 
@@ -254,11 +262,36 @@ class Coordinator:
 
     def _ask_for_money(self, change: Event | NewEstimates | None) -> Replan:
         """What ran was cut off: only what costs nothing can still be done, if anything."""
+        return self._ask_at_once(change, MONEY_GONE)
+
+    def _ask_at_once(self, change: Event | NewEstimates | None, why: str) -> Replan:
+        """Ask for a plan that must be taken, whatever the policy says."""
         self._take_for_money()
         self._note(change)
         self.version += 1
-        self.asked = Replan(self.version, self.now, MONEY_GONE, forced=True)
+        self.asked = Replan(self.version, self.now, why, forced=True)
         return self.asked
+
+    def take_sizes(self, event: TaskFinished) -> list[int]:
+        """Have tasks need what they ask for by the size of what was made; those that do."""
+        tasks, known = self.tries.made(event, self.state, self.estimates)
+        if tasks:
+            assert known.needs is not None
+            self.estimates = known
+            self.state.set_needs_of(tasks, self.workflow, self.platform, known.needs)
+        return tasks
+
+    def _outgrown(self, tasks: list[int]) -> str:
+        """Why another plan is needed: a task needs more by now than the host of its place has."""
+        if self.policy is None or not self.anything_to_plan() or not self._usable():
+            return ""
+        arrays = self.state.arrays
+        for task in tasks:
+            place = int(arrays.on[task])
+            waits = arrays.status[task] == a.WAITING and place >= 0
+            if waits and not arrays.allowed[task * arrays.n_hosts + arrays.host[place]]:
+                return f"{self.workflow.task_names[task]} needs more than its host has"
+        return ""
 
     def _take_commands(self, cut: bool) -> list[Command]:
         """What is to be done; the alarm is set for whatever comes first."""
@@ -333,12 +366,13 @@ class Coordinator:
             raise IllegalEventError("the estimates of added tasks are for others")
         self.state.arrays.clock[0] = new.time
         priority = None if self.order is None else self.order.priority(new.workflow)
-        self.state.add_tasks(new.workflow, self.platform, new.estimates, priority)
-        self.workflow, self.estimates = new.workflow, new.estimates
+        self.tries.grow(new.workflow, new.reads)
+        estimates = self.tries.by_sizes(new.reads, self.state, new.estimates)[1]
+        self.state.add_tasks(new.workflow, self.platform, estimates, priority)
+        self.workflow, self.estimates = new.workflow, estimates
         self.retries.workflow = new.workflow
-        self.tries.grow(new.workflow)
         if self.plan is not None:
-            self.plan = self.plan.with_tasks(new.workflow, new.estimates)
+            self.plan = self.plan.with_tasks(new.workflow, estimates)
         self.ceiling = np.zeros(new.workflow.n_tasks)
         self.expanded[new.by] = new.digest
         self._situation = self._stranded = None

@@ -65,6 +65,8 @@ class Facts:
         check_event(coordinator.state, event)
         if coordinator.count(event) is Next.NEVER:
             value = a.FOR_GOOD
+        if isinstance(event, TaskFinished):
+            coordinator.take_sizes(event)
         arrays = coordinator.make_room()
         apply_event(arrays, NUMBERS[type(event)], which, event.time, value)
         if isinstance(event, BudgetChanged):

@@ -34,7 +34,7 @@ from weft.model import (
     Workflow,
 )
 from weft.model.events import CancelTask, Command, DropTransfer, SendItem, StartTask, WakeAt
-from weft.model.resources import Cores
+from weft.model.resources import Cores, Demand, Needs
 
 
 class TaskState(IntEnum):
@@ -488,6 +488,20 @@ class RunState:
     def set_needs(self, workflow: Workflow, platform: Platform, estimates: Estimates) -> None:
         """Have tasks take other amounts from their next attempt on."""
         self.arrays = with_needs(self.arrays, workflow, platform, estimates)
+
+    def set_needs_of(
+        self, tasks: list[int], workflow: Workflow, platform: Platform, needs: Needs
+    ) -> None:
+        """Have these tasks take other amounts from their next attempt on; all else is as it was."""
+        arrays, demand = self.arrays, Demand.of(workflow, platform, needs, tasks)
+        rows: dict[str, Any] = {}
+        for name, new in (
+            ("need", demand.needs.amount), ("allowed", demand.allowed), ("paid", demand.paid)
+        ):  # fmt: skip
+            table = getattr(arrays, name).reshape(arrays.n_tasks, -1).copy()
+            table[tasks] = new
+            rows[name] = table.reshape(-1)
+        self.arrays = arrays._replace(**rows)
 
     def release_claims(self) -> None:
         """What waits for its inputs just in time holds nothing any more."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
-from weft.arrays import FloatArray, sealed
+from weft.arrays import FloatArray, IntArray, sealed
+from weft.engine.kernels import arrays as a
 from weft.engine.state import RunState
 from weft.errors import InputError
 from weft.model import Estimates, Platform, Workflow
 from weft.model.causes import CAUSE, OUT_OF_MEMORY, USED
-from weft.model.events import OWN_FAULT, TaskFailed
-from weft.model.resources import MEMORY, NOTHING, Demand, Needs, input_sizes
+from weft.model.events import OWN_FAULT, TaskFailed, TaskFinished
+from weft.model.resources import MEMORY, NOTHING, Demand, Needs, input_sizes, without_sizes
 from weft.quantities import data_size
 
 TWICE = 2.0
@@ -28,19 +32,105 @@ class Amounts(Enum):
     NO_MORE = "no host has more"
 
 
-class Tries:
-    """Follows from what has failed, and is kept when estimates change."""
+def sizes_told(workflow: Workflow, task: int, detail: Mapping[str, Any]) -> dict[int, float]:
+    """The bytes of what a task has made, by item, as its machine tells them."""
+    told, found = detail.get("sizes"), dict[int, float]()
+    if not told:
+        return found
+    for item in workflow.out_item[workflow.out_ptr[task] : workflow.out_ptr[task + 1]].tolist():
+        name = workflow.item_names[item] if workflow.item_names is not None else None
+        size = told.get(name, told.get(str(item), told.get(item)))
+        if isinstance(size, int | float):
+            found[item] = float(size)
+    return found
 
-    def __init__(self, workflow: Workflow) -> None:
+
+class Tries:
+    """Follows from what has failed and what was made, and is kept when estimates change.
+
+    `reads` has the tasks that ask by the size of inputs, and the bytes of what no task makes.
+    """
+
+    def __init__(self, workflow: Workflow, reads: Mapping[int, float] | None = None) -> None:
         self.workflow = workflow
+        self._reads = dict(reads or {})
+        self._made: dict[int, float] = {}  # the bytes of items, as far as they were told
+        self.unknown: list[str] = []  # tasks that have begun, or may, without all sizes; in words
         self.exhausted: dict[int, str] = {}  # tasks that no host has enough memory for, in words
         self._failed: dict[int, int] = {}
-        self._amounts: dict[int, FloatArray] = {}  # of tasks that have failed, from then on
+        self._amounts: dict[int, FloatArray] = {}  # of tasks that need something else by now
         self._sizes: FloatArray | None = None
 
-    def grow(self, workflow: Workflow) -> None:
+    def grow(self, workflow: Workflow, reads: Mapping[int, float]) -> None:
         """There are more tasks, at the end."""
         self.workflow, self._sizes = workflow, None
+        self._reads |= reads
+
+    def made(
+        self, event: TaskFinished, state: RunState, estimates: Estimates
+    ) -> tuple[list[int], Estimates]:
+        """The tasks that need something else by the size of what was made, and the estimates."""
+        wf, task = self.workflow, state.attempt(event.attempt).task
+        self._made |= sizes_told(wf, task, event.detail or {})
+        if not self._reads or "sizes" not in (event.detail or {}):
+            return [], estimates
+        readers = set[int]()
+        for item in wf.out_item[wf.out_ptr[task] : wf.out_ptr[task + 1]].tolist():
+            readers.update(wf.use_task[wf.use_ptr[item] : wf.use_ptr[item + 1]].tolist())
+        return self.by_sizes(readers, state, estimates, task)
+
+    def by_sizes(
+        self, tasks: Iterable[int], state: RunState, estimates: Estimates, done: int = -1
+    ) -> tuple[list[int], Estimates]:
+        """Those of the tasks that need something else by now, and the estimates.
+
+        A task is looked at once all that it reads is made; `done` is about to be.
+        """
+        needs, changed, amount = estimates.needs, list[int](), None
+        for task in sorted(self._reads.keys() & set(tasks)) if needs is not None else ():
+            assert needs is not None
+            if not self._has_all(task, state, done):
+                continue
+            self._note_unknown(task)
+            row = self._by_formula(task, needs)
+            if (row != needs.amount[task]).any():
+                amount = needs.amount.copy() if amount is None else amount
+                amount[task] = self._amounts[task] = row
+                changed.append(task)
+        if needs is None or amount is None:
+            return changed, estimates
+        return changed, replace(estimates, needs=replace(needs, amount=sealed(amount)))
+
+    def _has_all(self, task: int, state: RunState, done: int) -> bool:
+        makers = self.workflow.item_producer[self._items(task)]
+        makers = makers[(makers >= 0) & (makers != done)]
+        status = state.arrays.status
+        return bool((makers < len(status)).all() and (status[makers] == a.DONE).all())
+
+    def _items(self, task: int) -> IntArray:
+        wf = self.workflow
+        items: IntArray = wf.in_item[wf.in_ptr[task] : wf.in_ptr[task + 1]]
+        return items
+
+    def _note_unknown(self, task: int) -> None:
+        """Say if a file that the task reads has no size; what it only waits for has none."""
+        wf, names = self.workflow, self.workflow.item_names or ()
+        made = [item for item in self._items(task).tolist() if wf.item_producer[item] >= 0]
+        files = [i for i in made if i not in self._made and names and names[i]]
+        self.unknown += without_sizes(wf, {task: files} if files else {})
+
+    def _read(self, task: int) -> float:
+        """The bytes that a task reads, as far as they are known."""
+        if task not in self._reads:
+            if self._sizes is None:
+                self._sizes = input_sizes(self.workflow)
+            return float(self._sizes[task])
+        wf = self.workflow
+        made = [item for item in self._items(task).tolist() if wf.item_producer[item] >= 0]
+        declared = wf.item_size
+        return math.fsum(
+            [self._reads[task], *(self._made.get(i, float(declared[i])) for i in made)]
+        )
 
     def after(
         self, event: TaskFailed, state: RunState, estimates: Estimates, platform: Platform
@@ -70,7 +160,7 @@ class Tries:
         return bool(demand.allowed[task].any())
 
     def known(self, estimates: Estimates) -> Estimates:
-        """The estimates with what is known of tasks that have failed."""
+        """The estimates with what is known of tasks that need something else by now."""
         needs = estimates.needs
         if needs is None or not self._amounts:
             return estimates
@@ -82,14 +172,13 @@ class Tries:
     def _by_formula(self, task: int, needs: Needs) -> FloatArray:
         """What the task asks for on its next try, or takes already if that is more."""
         request = self.workflow.spec(task).request or NOTHING
-        if self._sizes is None:
-            self._sizes = input_sizes(self.workflow)
         row: FloatArray = needs.amount[task].copy()
         try:
-            asked = request.amounts(float(self._sizes[task]), self._failed[task] + 1)
+            asked = request.amounts(self._read(task), self._failed.get(task, 0) + 1)
         except InputError:  # the formula is no amount for this try: the one before counts
             return row
-        if request.memory is None:
+        sized = task in self._reads and request.default_by_inputs is not None
+        if request.memory is None and not sized:
             asked.pop(MEMORY, None)  # what is learnt counts, and not a default
         for kind, amount in asked.items():
             at = needs.kinds.index(kind)

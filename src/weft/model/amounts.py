@@ -51,6 +51,11 @@ class Amount:
         """Whether it is the same whatever is read, and on every try."""
         return not any(name in self.text for name in NAMES)
 
+    @property
+    def by_inputs(self) -> bool:
+        """Whether it depends on how many bytes are read."""
+        return "inputs" in self.text
+
     @cached_property
     def _term(self) -> Term:
         return _Formula(self.text).read()

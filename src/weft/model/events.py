@@ -267,6 +267,8 @@ class TasksAdded:
     workflow: Workflow  # with them, see `model.growth`
     estimates: Estimates  # of all of it
     digest: str = ""  # of what it has printed
+    # of those that ask by the size of inputs: the bytes of what no task makes, by task
+    reads: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from weft.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, row_of_ea
 from weft.errors import InputError
 from weft.model.amounts import Amount
 from weft.quantities import amount as plain_amount
-from weft.quantities import data_size
+from weft.quantities import data_size, first_few
 
 if TYPE_CHECKING:
     from weft.model.platform import Platform
@@ -54,6 +54,19 @@ class Request:
             return (1.0,) * len(self.cores)
         times = [(1 - self.parallel) + self.parallel / width for width in self.cores]
         return tuple(time / times[0] for time in times)
+
+    @property
+    def by_inputs(self) -> bool:
+        """Whether what it asks for depends on how many bytes the task reads."""
+        memory = self.memory or self.default_memory
+        named = any(amount.by_inputs for _, amount in self.resources)
+        return named or (memory is not None and memory.by_inputs)
+
+    @property
+    def default_by_inputs(self) -> Amount | None:
+        """The memory that it has if none is learnt, where that depends on what the task reads."""
+        default = self.default_memory if self.memory is None else None
+        return default if default is not None and default.by_inputs else None
 
     def amounts(self, inputs: float, attempt: int = 1) -> dict[str, float]:
         """What it takes of a host, by kind, on this try; memory that nobody knows is none."""
@@ -178,16 +191,19 @@ def alike(known: Needs | None, new: Needs | None) -> bool:
     return same and np.array_equal(known.factor, new.factor)
 
 
-def declared_needs(workflow: Workflow, memory: FloatArray | None = None) -> Needs | None:
+def declared_needs(
+    workflow: Workflow, memory: FloatArray | None = None, sizes: FloatArray | None = None
+) -> Needs | None:
     """What the tasks ask for on their first try; None: one core each, and nothing else.
 
-    `memory` is what is learnt, NaN where nothing is: it counts for tasks that ask for less.
+    `memory` is what is learnt, NaN where nothing is: it counts for tasks that ask for less. `sizes`
+    are the bytes that each task reads, if more is known of them than is declared.
     """
     requests = {t: s.request for t, s in workflow.specs.items() if s.request is not None}
     if not requests and memory is None:
         return None
     n = workflow.n_tasks
-    sizes = input_sizes(workflow)
+    sizes = input_sizes(workflow) if sizes is None else sizes
     rows = [requests.get(t, NOTHING) for t in range(n)]
     amounts = [_amounts(workflow, t, row, float(sizes[t])) for t, row in enumerate(rows)]
     if memory is not None:
@@ -246,9 +262,49 @@ def _amounts(workflow: Workflow, task: int, request: Request, inputs: float) -> 
         raise error.at(f"tasks.{workflow.task_names[task]}") from None
 
 
-def input_sizes(workflow: Workflow) -> FloatArray:
-    """The bytes that each task reads, as far as sizes are known."""
-    sizes = workflow.item_size[workflow.in_item]
+def asks_by_inputs(workflow: Workflow) -> list[int]:
+    """The tasks whose needs depend on how many bytes they read."""
+    asked = ((task, spec.request) for task, spec in sorted(workflow.specs.items()))
+    return [task for task, request in asked if request is not None and request.by_inputs]
+
+
+def unsized(workflow: Workflow, known: Collection[int] = ()) -> dict[int, list[int]]:
+    """By task that asks by them: the inputs whose sizes are neither known nor declared.
+
+    What a command only waits for has none.
+    """
+    names, producer = workflow.item_names, workflow.item_producer
+    found = dict[int, list[int]]()
+    for task in asks_by_inputs(workflow):
+        items = workflow.in_item[workflow.in_ptr[task] : workflow.in_ptr[task + 1]].tolist()
+        blank = (i for i in items if i not in known and workflow.item_size[i] == 0)
+        found[task] = [
+            i
+            for i in blank
+            if (names is not None and names[i] is not None)
+            or (producer[i] >= 0 and workflow.spec(int(producer[i])).run is None)
+        ]
+    return {task: items for task, items in found.items() if items}
+
+
+def without_sizes(workflow: Workflow, found: Mapping[int, Iterable[int]]) -> list[str]:
+    """What is said of tasks that ask by the size of inputs which nobody knows; nothing: no line."""
+    if not found:
+        return []
+    tasks = first_few([workflow.task_names[task] for task in found])
+    asked = f"{tasks} {'asks' if len(found) == 1 else 'ask'}"
+    items = dict.fromkeys(item for items in found.values() for item in items)
+    files = first_few(map(workflow.item_name, items))
+    return [f"what {asked} for is reckoned without the size of {files}, which is not known"]
+
+
+def input_sizes(workflow: Workflow, known: Mapping[int, float] | None = None) -> FloatArray:
+    """The bytes that each task reads: of items whose sizes are known, else as declared."""
+    of_item = workflow.item_size
+    if known:
+        of_item = of_item.copy()
+        of_item[list(known)] = list(known.values())
+    sizes = of_item[workflow.in_item]
     rows = row_of_each(workflow.in_ptr)
     total = np.bincount(rows, weights=sizes, minlength=workflow.n_tasks)
     return total.astype(np.float64)
@@ -268,8 +324,11 @@ class Demand(FrozenArrays):
     paid: FloatArray  # tasks x hosts: the least cores that a task pays for there, by its shares
 
     @staticmethod
-    def of(workflow: Workflow, platform: Platform, needs: Needs) -> Demand:
-        """The demand of a workflow on a platform, all of its processors there."""
+    def of(
+        workflow: Workflow, platform: Platform, needs: Needs, tasks: list[int] | None = None
+    ) -> Demand:
+        """The demand of a workflow on a platform, all of its processors there; or of some tasks."""
+        needs = needs if tasks is None else needs.part(tasks)
         hosts, kinds = platform.n_hosts, len(needs.kinds)
         table = np.empty((hosts, kinds))
         for k, kind in enumerate(needs.kinds):
@@ -277,7 +336,7 @@ class Demand(FrozenArrays):
         cores = np.bincount(platform.host, minlength=hosts).astype(np.int32)
         fits = needs.width[needs.width_ptr[:-1]][:, None] <= cores
         fits &= (needs.amount[:, None, :kinds] <= table).all(axis=2)
-        fits &= _admitted(workflow, platform)
+        fits &= _admitted(workflow, platform, tasks)
         sizes = pools_of(workflow, platform)
         pools = np.array([sizes.get(pool, 0.0) for pool in needs.pools])
         enough: BoolArray = np.all(needs.amount[:, kinds:] <= pools, axis=1)
@@ -296,10 +355,12 @@ def pools_of(workflow: Workflow, platform: Platform) -> dict[str, float]:
     return {**workflow.pools, **platform.pools}
 
 
-def _admitted(workflow: Workflow, platform: Platform) -> BoolArray:
-    """Where each task may run by name and label."""
-    admitted = np.ones((workflow.n_tasks, platform.n_hosts), dtype=np.bool_)
-    for task, spec in workflow.specs.items():
+def _admitted(workflow: Workflow, platform: Platform, tasks: list[int] | None = None) -> BoolArray:
+    """Where each task may run by name and label; or each of some."""
+    n = workflow.n_tasks if tasks is None else len(tasks)
+    admitted = np.ones((n, platform.n_hosts), dtype=np.bool_)
+    specs = workflow.specs.items()
+    for task, spec in specs if tasks is None else enumerate(map(workflow.spec, tasks)):
         request = spec.request
         if request is not None and (request.on or request.not_on):
             for host, name in enumerate(platform.host_names):

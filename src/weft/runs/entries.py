@@ -262,6 +262,8 @@ class Header:
     expansions: Mapping[str, Workflow] = field(default_factory=dict)  # see Rest
     # where tasks may be added: the files of tasks that are no part of the run, and who makes each
     others: Mapping[str, str] = field(default_factory=dict)
+    # of tasks that ask by the size of inputs: the bytes of what no task of the run makes
+    reads: Mapping[int, float] = field(default_factory=dict)
 
     def own_part(self, workflow: Workflow) -> Workflow:
         """What of a workflow the run has to do, if it has not changed since."""
@@ -301,6 +303,7 @@ class Header:
             **({"taken": dict(self.taken)} if self.taken else {}),
             **({"expansions": _entries_of(self.expansions)} if self.expansions else {}),
             **({"others": dict(self.others)} if self.others else {}),
+            **_reads_to_entry(self.reads),
         }
 
     @staticmethod
@@ -345,6 +348,7 @@ class Header:
                 for task, more in content.get("expansions", {}).items()
             },
             others=content.get("others", {}),
+            reads=_reads_from_entry(content),
         )
 
 
@@ -407,7 +411,16 @@ def _added_to_entry(entry: TasksAdded) -> dict[str, Any]:
         "digest": entry.digest,
         "added": workflow_to_entry(entry.more),
         **estimates_to_entry(new, "cost"),
+        **_reads_to_entry(entry.reads),
     }
+
+
+def _reads_to_entry(reads: Mapping[int, float]) -> dict[str, Any]:
+    return {"reads": {str(task): size for task, size in reads.items()}} if reads else {}
+
+
+def _reads_from_entry(content: dict[str, Any]) -> dict[int, float]:
+    return {int(task): real(size) for task, size in content.get("reads", {}).items()}
 
 
 def _added_from_entry(
@@ -417,7 +430,8 @@ def _added_from_entry(
     new = estimates_from_entry(content, "cost")
     assert cost is not None
     estimates = replace(new, cost=np.concatenate([cost, new.cost]))
-    return TasksAdded(time, by, more, grow(workflow, by, more), estimates, content["digest"])
+    grown, reads = grow(workflow, by, more), _reads_from_entry(content)
+    return TasksAdded(time, by, more, grown, estimates, content["digest"], reads)
 
 
 def _cores_to_entry(cores: Cores | None) -> dict[str, Any]:

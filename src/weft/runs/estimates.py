@@ -17,6 +17,7 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray, sealed
 from weft.engine.coordinator import Coordinator
 from weft.engine.online_estimates import differ_much
+from weft.engine.tries import sizes_told
 from weft.errors import InputError, WeftError
 from weft.executors.base import DEFAULT, find_scheme
 from weft.executors.cpu_share import INTERVAL, differs
@@ -39,7 +40,15 @@ from weft.model.call import Calls
 from weft.model.causes import CAUSE, USED
 from weft.model.events import Event, LinkChanged, SpeedChanged
 from weft.model.filenames import is_pattern, is_tree, matching_files
-from weft.model.resources import declared_needs, grown_needs
+from weft.model.resources import (
+    Needs,
+    asks_by_inputs,
+    declared_needs,
+    grown_needs,
+    input_sizes,
+    unsized,
+    without_sizes,
+)
 from weft.quantities import duration, first_few
 from weft.runs.money import price_rules, priced
 from weft.runs.options import Options
@@ -112,6 +121,7 @@ class Estimating:
         self.history, self.learner = history, learner
         self.pace = 1.0  # measured seconds per expected second, of late
         self.bytes: dict[int, float] = {}  # by item, where measured
+        self.taken: dict[int, float] = {}  # by task, of results of others, see Rest
         self._sizes: FloatArray = np.empty(0)  # of inputs, as last asked for
         self._resized: set[int] = set()  # items that are measured since
         self._estimates: Estimates | None = None
@@ -131,6 +141,7 @@ class Estimating:
         self.categories, self._in_ptr = categories_of(workflow), workflow.in_ptr.tolist()
         more = np.full(workflow.n_tasks - len(self._sizes), math.nan)
         self._sizes = np.concatenate([self._sizes, more])
+        self._by_inputs = asks_by_inputs(workflow)
 
     def grow(
         self,
@@ -151,7 +162,7 @@ class Estimating:
         if (repository := self.learner.repository) is not None:
             with suppress(WeftError):  # what was read before is known
                 self.history = repository.history(self.categories, self.commands, self.origin)
-        if calls is None:
+        if calls is None or self._by_inputs:
             self.look_at_files(directory)
         self._resized |= set(self.bytes)
         found = self.with_memory(self.predict(platform, machines), platform).estimates
@@ -231,9 +242,62 @@ class Estimating:
         sizes = None
         if self.bytes:
             sizes = self.sizes().copy()
-        return predict(
+        prediction = predict(
             self.workflow, platform, names, self.categories, self.history, sizes, self.commands
         )
+        if not self._by_inputs:
+            return prediction
+        needs = declared_needs(self.workflow, sizes=self._read())
+        return replace(prediction, estimates=replace(prediction.estimates, needs=needs))
+
+    def _read(self) -> FloatArray | None:
+        """The bytes that each task reads, by what is there; None: what is declared will do."""
+        if not self._by_inputs:
+            return None
+        sizes = input_sizes(self.workflow, self.bytes)
+        sizes[list(self.taken)] += list(self.taken.values())
+        return sizes
+
+    def reads(self, needs: Needs | None, first: int = 0) -> dict[int, float]:
+        """Of tasks that ask by the size of inputs, the bytes of what no task makes.
+
+        A task that asks for no memory, and has what is learnt rather than a default, is none.
+        """
+        wf, found, sizes = self.workflow, dict[int, float](), self._read()
+        if needs is None or sizes is None:
+            return found
+        for task in self._by_inputs:
+            request = wf.spec(task).request
+            if task < first or request is None:
+                continue
+            default = request.default_by_inputs
+            if default and default.value(float(sizes[task])) != float(needs.of(MEMORY)[task]):
+                continue
+            outside = [item for item in self._inputs(task) if wf.item_producer[item] < 0]
+            known = (self.bytes.get(item, float(wf.item_size[item])) for item in outside)
+            found[task] = math.fsum([self.taken.get(task, 0.0), *known])
+        return found
+
+    def without_sizes(self) -> list[str]:
+        """What is said of tasks that ask by the size of inputs, where that is not known yet."""
+        wf, later, gone = self.workflow, list[str](), dict[int, list[int]]()
+        for task, items in unsized(wf, self.bytes).items():
+            if outside := [item for item in items if wf.item_producer[item] < 0]:
+                gone[task] = outside
+            if len(outside) < len(items):
+                later.append(wf.task_names[task])
+        lines = without_sizes(wf, gone)
+        if later:
+            lines.append(
+                f"planned without the size of inputs that are yet to be made: {first_few(later)}; "
+                "what they ask for by it (`inputs`) is known when they start"
+            )
+        return lines
+
+    def _inputs(self, task: int) -> list[int]:
+        first, end = self._in_ptr[task], self._in_ptr[task + 1]
+        items: list[int] = self.workflow.in_item[first:end].tolist()
+        return items
 
     def knows(self, tasks: IntArray) -> bool:
         """Whether all of these tasks have a history, as far as was looked."""
@@ -362,7 +426,7 @@ class Estimating:
         enough = most[np.minimum(cores, len(memory))] <= has  # whatever runs side by side
         if np.isnan(memory).all() or (prediction.estimates.needs is None and enough.all()):
             return prediction
-        needs = declared_needs(self.workflow, memory)
+        needs = declared_needs(self.workflow, memory, self._read())
         return replace(prediction, estimates=replace(prediction.estimates, needs=needs))
 
     def _learnt(self, task: int) -> float:
@@ -420,14 +484,8 @@ class Estimating:
                     self._note_bytes(item, _bytes_of(directory, name))
 
     def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
-        wf, sizes = self.workflow, detail.get("sizes")
-        if not sizes:
-            return
-        for item in wf.out_item[wf.out_ptr[task] : wf.out_ptr[task + 1]].tolist():
-            name = wf.item_names[item] if wf.item_names is not None else None
-            size = sizes.get(name, sizes.get(str(item), sizes.get(item)))
-            if isinstance(size, int | float):
-                self._note_bytes(item, float(size))
+        for item, size in sizes_told(self.workflow, task, detail).items():
+            self._note_bytes(item, size)
 
     def _note_bytes(self, item: int, size: float) -> None:
         self.bytes[item] = size
@@ -445,10 +503,9 @@ class Estimating:
 
     def _input_bytes(self, task: int) -> float:
         """The bytes that a task reads, if all are known."""
-        first, end = self._in_ptr[task], self._in_ptr[task + 1]
-        if first == end:
+        items = self._inputs(task)
+        if not items:
             return math.nan
-        items = self.workflow.in_item[first:end].tolist()
         return math.fsum(self.bytes.get(item, math.nan) for item in items)
 
 
@@ -631,7 +688,7 @@ def _completed(estimating: Estimating, platform: Platform, prediction: Predictio
 def in_words(estimating: Estimating, prediction: Prediction) -> str:
     """One line: how many tasks are known from where, from how many runs, and which are unknown."""
     if prediction.blind:
-        return prediction.message()
+        return "\n".join([prediction.message(), *estimating.without_sizes()])
     best = [Source(source) for source in prediction.source.min(axis=1).tolist()]
     parts = []
     for source, count in sorted(Counter(best).items()):
@@ -648,7 +705,8 @@ def in_words(estimating: Estimating, prediction: Prediction) -> str:
             listed = first_few(dict.fromkeys(names), NAMED)
             text += f" ({listed}: {runs} run{'' if runs == 1 else 's'})"
         parts.append(text)
-    return f"estimates of {len(best)} tasks: {', '.join(parts)}"
+    lines = [f"estimates of {len(best)} tasks: {', '.join(parts)}", *estimating.without_sizes()]
+    return "\n".join(lines)
 
 
 def _bytes_of(directory: Path, name: str) -> float:

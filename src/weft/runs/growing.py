@@ -152,7 +152,8 @@ class Growing:
         session.take_tasks(grown, rest)
         added = f"{many(more.n_tasks, 'task')}: {first_few(more.task_names)}"
         session.listener.said(f"{grown.task_names[task]} has added {added}")
-        return TasksAdded(time, task, more, grown, estimates, digest)
+        reads = session.estimating.reads(estimates.needs, coordinator.workflow.n_tasks)
+        return TasksAdded(time, task, more, grown, estimates, digest, reads)
 
 
 def digest_of_added(more: Workflow | None, returned: ReturnedTasks | None) -> str:

@@ -317,6 +317,7 @@ def open_run(
         stack.callback(machines.close)
         estimating = Estimating.open(workflow, options, home.id, calls, listener.said)
         stack.callback(estimating.learner.close)
+        estimating.taken = rest.sizes_taken()
         prediction = estimating.predict(machines.platform, machines)
         prediction = estimating.with_memory(prediction, machines.platform)
         platform = _priced(machines, options, listener)
@@ -331,6 +332,8 @@ def open_run(
         for line in (*rest.messages, *rest.in_words()):
             listener.said(line)
         listener.said(prediction.message(strategy if options.strategy == AUTO else None))
+        for line in estimating.without_sizes():
+            listener.said(line)
         header = Header(
             id=home.id,
             workflow=workflow,
@@ -353,6 +356,7 @@ def open_run(
             taken=rest.taken,
             expansions=rest.expansions,
             others=rest.others(),
+            reads=estimating.reads(prediction.estimates.needs),
         )
         driver, recorder = set_out(header), JournalRecorder()
         coordinator, tracker = driver.coordinator, driver.coordinator.tracker

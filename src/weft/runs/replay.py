@@ -87,6 +87,7 @@ def set_out(header: Header) -> Driver:
         header.rest,
         header.options.tracker(),
         header.options.ends_by,
+        header.reads,
     )
     return Driver(coordinator, planner, events=[])
 

@@ -32,6 +32,7 @@ from weft.model.call import (
 )
 from weft.model.filenames import is_there
 from weft.model.growth import check_gathered, expansion_file, files_of, grow
+from weft.model.resources import asks_by_inputs
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
 from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
@@ -233,6 +234,18 @@ class Rest:
         own = files_of(self.workflow)
         whole = files_of(self.survey.workflow)
         return {file: task for file, task in whole.items() if own.get(file) != task}
+
+    def sizes_taken(self) -> dict[int, float]:
+        """Of tasks that ask by the size of inputs, the bytes of results of others, by task."""
+        if not self.taken or self.survey is None:
+            return {}
+        whole, taken = self.survey.workflow, dict(zip(self.outer, self.taken.values(), strict=True))
+        found = dict[int, float]()
+        for task in asks_by_inputs(self.workflow):
+            first, end = whole.in_ptr[self.numbers[task] : self.numbers[task] + 2].tolist()
+            makers = whole.item_producer[whole.in_item[first:end]].tolist()
+            found[task] = float(sum(taken[maker].file[0] for maker in makers if maker in taken))
+        return found
 
     def outdated(self) -> set[int]:
         """The tasks whose results the store knows, but which do not hold any more."""

@@ -248,6 +248,7 @@ class Session:
         self.spending = Spending(self.coordinator, self.warn)
         self.overdue = Overdue(self.coordinator, machines.perform)
         self.lateness = Lateness(self.coordinator, self.warn)
+        self._unsized = len(self.coordinator.tries.unknown)  # of which that has been said
 
     @property
     def coordinator(self) -> Coordinator:
@@ -307,6 +308,9 @@ class Session:
             self.note(event)
         if self.requests is not None and self.requests.awaited:
             self.requests.note(events)
+        for line in self.coordinator.tries.unknown[self._unsized :]:
+            self._unsized += 1
+            self.warn(line)
         self.driver.perform(self._learn())
         self._prepare()
         self.spending.look()

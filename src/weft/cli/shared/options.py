@@ -326,10 +326,13 @@ def expected(
     """The machines and what tasks take there; what that rests on is told on standard error."""
     from weft.files import in_file
     from weft.model import Expectation
-    from weft.model.resources import check_fits
+    from weft.model.resources import check_fits, unsized, without_sizes
+
+    def tell(line: str) -> None:
+        print(f"weft: {label(source)}: {line}", file=sys.stderr)
 
     for note in workflow.notes:
-        print(f"weft: {label(source)}: {note}", file=sys.stderr)
+        tell(note)
     if platform is not None and (place.on is not None or place.price):
         given = "--on" if place.on is not None else "--price"
         raise InputError(f"the machines and their prices are in the file of -p: leave out {given}")
@@ -337,7 +340,9 @@ def expected(
         with in_file(source):
             found = Expectation.declared(workflow, platform)
             check_fits(workflow, platform, found.estimates.needs)
-            return found
+        for line in without_sizes(workflow, unsized(workflow)):
+            tell(f"{line}; `files:` may say it")
+        return found
     from weft.runs.estimates import expect
     from weft.runs.money import check_payable, read_price
 
@@ -357,5 +362,6 @@ def expected(
         check_fits(workflow, found.platform, found.estimates.needs)
     if budgeted and platform is None:
         check_payable(found.platform, found.blind)
-    print(f"weft: {label(source)}: {found.message}", file=sys.stderr)
+    for line in found.message.splitlines():
+        tell(line)
     return found
