@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from weft.errors import InputError
 from weft.formats import workflow_to_dict
 from weft.formats.loops import matched_paths
 from weft.formats.templates import expand_template
+from weft.formats.texts import dump_yaml, parse_yaml
+from weft.runs.options import Options
 
 MAPPING = """\
 name: mapping
@@ -337,6 +341,30 @@ def test_wrong_values_of_parameters(tmp_path: Path, given: dict[str, Any], probl
     with pytest.raises(InputError, match=r"wf\.yaml: ") as caught:
         read(MAPPING, tmp_path, params=given)
     assert problem in str(caught.value)
+
+
+def test_numbers_stand_in_commands_as_they_are_written(tmp_path: Path) -> None:
+    text = (
+        "params: {n: 1e3, v: [1.10, 2.50], k: 0.5}\n"
+        "tasks:\n  a-{x}: {foreach: {x: $v}, run: 'echo {n} {x} {k}', cost: $n, timeout: $x}\n"
+    )
+    assert runs(text, tmp_path) == {"a-1.10": "echo 1e3 1.10 0.5", "a-2.50": "echo 1e3 2.50 0.5"}
+    given = {"n": "2E+2", "v": [parse_yaml("3.0e0")]}
+    tasks = read(text, tmp_path, params=given)
+    fields = tasks["a-3.0e0"]
+    assert fields["run"] == "echo 2E+2 3.0e0 0.5"
+    assert (fields["cost"], fields["timeout"]) == (200.0, 3.0)
+    kept = Options(params=given).to_dict()["params"]  # a resume reads them as they were
+    again = Options.from_dict({"params": json.loads(json.dumps(kept))}, tmp_path).params
+    assert read(text, tmp_path, params=again) == tasks
+    assert "timeout: 3.0" in dump_yaml({"timeout": parse_yaml("3.0e0")})
+    assert pickle.loads(pickle.dumps(parse_yaml("1e3"))) == 1000.0
+
+
+def test_blanks_around_cells_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("name , file\na , x.fq \n")
+    text = "tasks:\n  t-{r.name}: {foreach: {r: csv(t.csv)}, run: 'cat {r.file}'}\n"
+    assert runs(text, tmp_path) == {"t-a": "cat x.fq"}
 
 
 def test_a_text_stays_a_text(tmp_path: Path) -> None:

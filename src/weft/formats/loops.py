@@ -182,11 +182,11 @@ def _table(name: str, directory: Path) -> list[dict[str, Cell]]:
         reader = csv.reader(
             io.StringIO(text, newline=""),
             delimiter="\t" if tabs else ",",
-            skipinitialspace=True,
+            skipinitialspace=True,  # before quotes, too
             strict=True,
         )
         try:
-            rows = [(reader.line_num, row) for row in reader if row]
+            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
         except csv.Error as error:
             raise InputError(f"{error}", place=f"line {reader.line_num}") from None
         if not rows:

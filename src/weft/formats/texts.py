@@ -188,9 +188,30 @@ def plain_scalar(text: str, event: Any = None) -> object:
             problem = "a number has too many digits"
             raise (_error(problem, event) if event else InputError(problem)) from None
     if _FLOAT.fullmatch(text):
-        is_word = text[-1] in "fFnN"  # .inf and .nan are inf and nan to Python
-        return float(text.replace(".", "") if is_word else text)
+        if text[-1] in "fFnN":  # .inf and .nan are inf and nan to Python
+            return float(text.replace(".", ""))
+        number = float(text)
+        return number if repr(number) == text else WrittenNumber(text)
     return text
+
+
+class WrittenNumber(float):
+    """A number that is written in its own way (1e3, 1.10), and so stands in commands."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+    def __new__(cls, text: str) -> WrittenNumber:
+        """What the text means."""
+        number = super().__new__(cls, text)
+        number._text = text
+        return number
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __reduce__(self) -> tuple[type[WrittenNumber], tuple[str]]:
+        return WrittenNumber, (self._text,)
 
 
 def _error(problem: str, event: Any) -> InputError:
@@ -229,6 +250,7 @@ def _dumper() -> Any:
     for start in _NUMBER_STARTS:
         whole = re.compile(rf"^(?:{_FLOAT.pattern})$")
         Dumper.add_implicit_resolver(_TAG + "float", whole, [start])
+    Dumper.add_representer(WrittenNumber, base.represent_float)
     return Dumper
 
 

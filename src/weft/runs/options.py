@@ -27,6 +27,7 @@ BY_THEN = (
     "Be done by then, as cheaply as possible: seconds from the start of the run, or `90min`, "
     "`1.5h`, `2d`. A run that is late continues."
 )
+_WRITTEN = "written"  # how a number is, in the journal
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIMES = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:s|min|m|h|d)\s*)+|\d+(?:\.\d+)?")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
@@ -37,6 +38,27 @@ def read_time(text: str) -> float:
     if not _TIMES.fullmatch(text.strip()):
         raise InputError(f"{text!r} is no time: 5400 (seconds), 90min, 1.5h or 2d")
     return sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text))
+
+
+def _kept(value: Any) -> Any:
+    """The value of a parameter for the journal: of a number that is written in its own way, how."""
+    from weft.formats.texts import WrittenNumber
+
+    if isinstance(value, list | tuple):
+        return [_kept(entry) for entry in value]
+    return {_WRITTEN: str(value)} if isinstance(value, WrittenNumber) else value
+
+
+def parameters(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of parameters as the journal kept them."""
+    from weft.formats.texts import WrittenNumber
+
+    def read(value: Any) -> Any:
+        if isinstance(value, list):
+            return [read(entry) for entry in value]
+        return WrittenNumber(value[_WRITTEN]) if isinstance(value, Mapping) else value
+
+    return {name: read(value) for name, value in kept.items()}
 
 
 @dataclass(frozen=True)
@@ -208,6 +230,7 @@ class Options:
         """What the journal keeps."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         del kept["directory"]
+        kept["params"] = {name: _kept(value) for name, value in self.params.items()}
         if not self.params:
             del kept["params"]
         return kept | {"on": self.place}
@@ -223,6 +246,7 @@ class Options:
     def from_dict(content: dict[str, Any], directory: Path) -> Options:
         """What the journal kept; what this version does not know is left out."""
         known = {field.name for field in fields(Options)}
+        content = content | {"params": parameters(content.get("params", {}))}
         return Options(directory=directory, **{k: v for k, v in content.items() if k in known})
 
     @staticmethod

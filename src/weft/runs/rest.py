@@ -40,7 +40,7 @@ from weft.runs.growing import CHANGED, check_added, digest_of_added, printed_by,
 from weft.runs.home import RunHome, check_private, check_system, runs
 from weft.runs.journal import decode
 from weft.runs.lock import is_driven
-from weft.runs.options import Options
+from weft.runs.options import Options, parameters
 from weft.store.content import CONTENT
 from weft.store.digests import PYTHON
 from weft.store.graph import WorkflowGraph
@@ -816,8 +816,7 @@ def last_source(directory: Path) -> tuple[str, dict[str, Any]]:
 
 def kept_params(home: RunHome) -> dict[str, Any]:
     """The parameters that a run was given."""
-    params: dict[str, Any] = _header(home).get("options", {}).get("params", {})
-    return params
+    return parameters(_header(home).get("options", {}).get("params", {}))
 
 
 def _header(home: RunHome) -> dict[str, Any]:

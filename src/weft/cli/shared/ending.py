@@ -131,7 +131,8 @@ def _what_is_left(header: Header | None, directory: Path) -> str | None:
     more += ["--shared"] * options.shared + ["--absolute-paths"] * options.absolute
     more += [] if options.trust == CONTENT else ["--trust", options.trust]
     for called, value in options.params.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_plain = isinstance(value, str | float)  # numbers as they were written
+        text = str(value) if is_plain else json.dumps(value, ensure_ascii=False)
         more += ["--set", f"{called}={text}"]
     return command("run", near(Path(header.source)), directory, *options.targets, *more)
 
