@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,6 +112,30 @@ class _Entry:
     makes: Sequence[str] = ()
 
 
+class _Copies:
+    """What lists, sets and dicts were when they were last given to a task.
+
+    Thousands of tasks may be given the same large one: there is one copy as long as it is the same.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Any]] = {}  # the original is kept, and so its id
+
+    def __reduce__(self) -> tuple[type[_Copies], tuple[()]]:
+        return _Copies, ()  # elsewhere ids are others
+
+    def of(self, value: Any, copy: Any) -> Any:
+        """The copy that was made before, if this one is the same."""
+        _, known = self._known.get(id(value), (None, None))
+        if known is not None and len(known) == len(copy) and all(map(operator.is_, known, copy)):
+            if not isinstance(copy, dict):
+                return known
+            if all(map(operator.is_, known.values(), copy.values())):
+                return known
+        self._known[id(value)] = (value, copy)
+        return copy
+
+
 class Flow:
     """A workflow of Python functions, and of commands beside them.
 
@@ -124,7 +149,9 @@ class Flow:
     ([Ref(task=0), 10],)
 
     Tasks are found in lists, tuples, sets and the values of dicts, nested as deep as you like. In
-    an object of any other class they cannot be seen: that object is handed on as it is.
+    an object of any other class they cannot be seen: that object is handed on as it is. These
+    containers are taken as they are when the task is added: what changes in them later does not
+    count.
     """
 
     def __init__(self, name: str = "flow") -> None:
@@ -134,6 +161,7 @@ class Flow:
         self._names: set[str] = set()
         self._numbers: dict[str, int] = {}  # name -> how many tasks have asked for it
         self._readers: list[dict[int, None]] = []  # task -> the tasks that wait for it
+        self._copies = _Copies()
 
     def __repr__(self) -> str:
         return f"Flow({self.name!r}, {len(self)} task{'' if len(self) == 1 else 's'})"
@@ -393,7 +421,7 @@ class Flow:
         return positional, {key: self._referring(value, place) for key, value in kwargs.items()}
 
     def _referring(self, value: Any, place: str) -> Any:
-        """The value with a Ref in the place of each task; itself if there is none."""
+        """The value with a Ref in the place of each task; what can change is copied."""
         if isinstance(value, CommandTask):
             self.index(value)
             if not value.outputs:
@@ -409,12 +437,13 @@ class Flow:
         kind = type(value)
         if kind in (list, tuple, set, frozenset):
             parts = [self._referring(part, place) for part in value]
-            same = all(new is old for new, old in zip(parts, value, strict=True))
-            return value if same else kind(parts)
+            if kind in (list, set):
+                return self._copies.of(value, kind(parts))
+            return value if all(map(operator.is_, parts, value)) else kind(parts)
         if kind is dict:
             _refuse_tasks(tuple(value), "a key of a dict", place)
             fields = {key: self._referring(part, place) for key, part in value.items()}
-            return value if all(fields[key] is value[key] for key in value) else fields
+            return self._copies.of(value, fields)
         if isinstance(value, list | tuple | set | frozenset | dict):
             _refuse_tasks(value, f"a {kind.__name__}", place)
         return value

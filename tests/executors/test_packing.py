@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 from pathlib import Path
@@ -45,6 +46,36 @@ def test_what_is_written_is_read(tmp_path: Path, value: Any) -> None:
                 assert found(1) == 2
             else:
                 np.testing.assert_equal(found, value)
+
+
+SCRIPT = """
+import functools
+@functools.lru_cache(maxsize=7)
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+@functools.singledispatch
+def told(x): return "other"
+@told.register
+def _(x: int): return ("int", told("x"))
+class P:
+    @functools.cache
+    def double(self): return 2
+bound = functools.cache(functools.partial(max, 3))
+def f(x): return fib(x), fib.cache_parameters()["maxsize"], told(x), P().double(), bound(x)
+"""
+
+
+def test_what_functools_makes_of_functions_of_a_script_travels() -> None:
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(SCRIPT, scope)
+    found = packing.unpack(packing.pack(scope["f"]))
+    assert found(50) == (12586269025, 7, ("int", "other"), 2, 50)
+    assert found.__globals__["fib"] is not scope["fib"]
+    assert packing.unpack(packing.pack(cached)) is cached  # it is imported
+
+
+@functools.cache
+def cached(x: int) -> int:
+    return x
 
 
 def test_buffers_are_not_in_the_pickle_and_arrays_can_be_written_to(tmp_path: Path) -> None:

@@ -90,13 +90,21 @@ def test_tasks_are_found_in_nested_arguments() -> None:
     assert replaced(value, Task, lambda task: results["ab"[task.index]]) == told
 
 
-def test_an_argument_without_tasks_is_handed_on_as_it_is() -> None:
+def test_arguments_are_taken_as_they_are_when_the_task_is_added() -> None:
     flow = Flow("w")
-    data = [1, {"a": (2, 3)}]
-    flow.task(tidy, data, data[1])
+    thing, states = object(), list[Any]()
+    data: dict[str, Any] = {"seed": 0, "all": [1]}
+    for seed in range(3):
+        data["seed"] = seed
+        data["all"].append(seed)
+        flow.task(tidy, [data, data], thing)
+        states.append({"seed": seed, "all": [1, *range(seed + 1)]})
+    flow.task(tidy, data)
     calls = calls_of(flow)
-    assert calls[0].args[0] is data
-    assert calls[0].args[1] is data[1]
+    assert [call.args[0] for call in calls[:3]] == [[state] * 2 for state in states]
+    assert calls[0].args[0][0] is calls[0].args[0][1]  # one, as it was
+    assert calls[3].args[0] is calls[2].args[0][0]  # nothing has changed: no other copy
+    assert {id(call.args[1]) for call in calls[:3]} == {id(thing)}
 
 
 def test_names_are_numbered_when_taken() -> None:

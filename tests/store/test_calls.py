@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import types
@@ -18,7 +19,7 @@ from weft.store.content import digest_of
 from weft.store.digests import digests_of
 from weft.store.keys import recipe_of_call
 from weft.store.making import call_line
-from weft.store.programs import CallDigests
+from weft.store.programs import CallDigests, find_other
 from weft.store.store import KeptResult, Store
 from weft.store.survey import Asked, State, Survey
 
@@ -93,6 +94,66 @@ def test_a_change_of_a_module_of_the_program_is_seen(
     ):
         other = key(Call(program(name, helpers=HELPERS.replace(old, new)), (1,)))
         assert (other != first) == is_seen, old
+
+
+HANDED_ON = """
+import helpers
+MODULES = {"a": helpers}
+class Box: held = helpers
+def call(module, x): return module.helper(x)
+def make(module): return lambda x: module.helper(x)
+def by_dict(x): return MODULES["a"].helper(x)
+def by_default(x, module=helpers): return module.helper(x)
+by_closure = make(helpers)
+def by_class(x): return Box.held.helper(x)
+def by_call(x): return call(helpers, x)
+def by_late_import(x):
+    import helpers
+    return call(helpers, x)
+by_argument = [call, helpers]
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["by_dict", "by_default", "by_closure", "by_class", "by_call", "by_late_import", "by_argument"],
+)
+def test_a_change_of_a_module_that_is_handed_on_is_seen(
+    program: Callable[..., Any], name: str
+) -> None:
+    """All of it: nobody knows what will be used."""
+
+    def found(helpers: str = HELPERS) -> str:
+        return key(Call(max, (program(name, HANDED_ON, helpers), 1)))
+
+    first = found()
+    assert first == found() == found(f"# moved\n{HELPERS}")
+    for old, new in (("x * SCALE", "x + SCALE"), ("'k': 1", "'k': 2"), ("return 0", "return 1")):
+        assert found(HELPERS.replace(old, new)) != first
+    with pytest.raises(ValueError, match="LOCK of the module helpers: cannot pickle"):
+        found(f"{HELPERS}\nimport threading\nLOCK = threading.Lock()")
+
+
+def test_modules_that_are_handed_on_where_they_are_imported(program: Callable[..., Any]) -> None:
+    thing = program("by_dict", HANDED_ON, f"{HELPERS}\nimport math, functools\ncall = None")
+    helpers = sys.modules["helpers"]
+    other = types.ModuleType("others")
+    vars(helpers)["call"], vars(other)["back"] = other, helpers  # they import each other
+    counted = CallDigests().imports(Call(thing, (math,)))
+    assert "helpers:" in counted
+    assert find_other(counted) == ""
+    assert key(Call(len, (helpers, other))) == key(Call(len, (helpers, other)))
+    program("by_dict", HANDED_ON, HELPERS)  # as a worker has it that was started before
+    assert find_other(counted) == "helpers:"
+
+
+def test_a_cache_in_a_module_is_what_is_imported(program: Callable[..., Any]) -> None:
+    cached = "import functools\n" + HELPERS.replace("def help", "@functools.cache\ndef help")
+    source = "from helpers import helper\ndef f(x): return helper(x)"
+    counted = CallDigests().imports(Call(program("f", source, cached)))
+    assert find_other(counted) == ""
+    program("f", source, cached.replace("x * SCALE", "x + SCALE"))
+    assert find_other(counted) == "helpers:helper.__wrapped__"
 
 
 def test_arguments_and_results(program: Callable[..., Any]) -> None:

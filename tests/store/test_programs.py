@@ -93,6 +93,25 @@ CASES: dict[str, tuple[str, str, str, bool]] = {
         "def f(x): return P().x",
         "= 1", "= 2", True,
     ),
+    "metadata of a field": (
+        "import dataclasses\n@dataclasses.dataclass\nclass P:\n"
+        "    x: int = dataclasses.field(default=1, metadata={'unit': 'm'})\ndef f(x): return P",
+        "'m'", "'km'", True,
+    ),
+    "the type of a field": (
+        "import dataclasses\n@dataclasses.dataclass\nclass P:\n    x: int\ndef f(x): return P",
+        "x: int", "x: float", True,
+    ),
+    "a function for a type": (
+        "import functools\n@functools.singledispatch\ndef g(x): return 1\n"
+        "@g.register(int)\ndef _(x): return 2\ndef f(x): return g(x)",
+        "return 2", "return 3", True,
+    ),
+    "the type that a function is for": (
+        "import functools\n@functools.singledispatch\ndef g(x): return 1\n"
+        "@g.register(int)\ndef _(x): return 2\ndef f(x): return g(x)",
+        "(int)", "(str)", True,
+    ),
     "an enumeration": (
         "import enum\nclass E(enum.Enum):\n    A = 1\ndef f(x): return E.A", "A = 1", "A = 2", True,
     ),
@@ -163,15 +182,38 @@ def test_arguments_of_all_kinds() -> None:
     cyclic: list[Any] = [1]
     cyclic.append(cyclic)
     values: list[Any] = [
-        array, array.T, array.astype(np.float32), array[:1], {"a": 1}, {"a": 1.0},
-        {"a": True}, [1] * 100, [1.0] * 100, [True] * 100, (1,) * 100, dict.fromkeys(range(99), 1),
+        array, array.T, np.asfortranarray(array), array.astype(np.float32), array[:1],
+        {"a": 1}, {"a": 1.0}, {"a": True}, [1] * 100, [1.0] * 100, [True] * 100, (1,) * 100,
+        dict.fromkeys(range(99), 1),
         dict.fromkeys(range(99), 2), Thing(1), Thing(2), [Thing(1)], cyclic, {1, 2},
         frozenset({1, 2}), "1", b"1", None, ..., -0.0, 0.0, 1j, Path("a"), range(3), np.int64(1), 1,
     ]  # fmt: skip
     found = [digest(plain, value) for value in values]
     assert len(set(found)) == len(values)
     assert found == [digest(plain, value) for value in values]
-    assert content_of(array) == content_of(array.copy())
+    assert content_of(array) == content_of(array.copy()) == content_of(array[:, ::-1][:, ::-1])
+    large = np.ones((600, 600), order="F")
+    assert content_of(large) == content_of(large.copy("F")) != content_of(large.copy("C"))
+
+
+def test_arguments_of_former_stores_are_what_they_were() -> None:
+    values = (np.arange(6.0).reshape(2, 3), [1, {"b": "x", "a": None}], np, [[0]] * 2)
+    call = Call(len, values, {"b": 1, "a": 2})
+    assert CallDigests().parts(call)[1] == "eed07a6940d9e8cf997d622cb7e609eb"
+
+
+def test_the_order_of_names_counts_where_it_can_be_seen() -> None:
+    def takes_all(a: int = 0, /, b: int = 0, **others: int) -> list[str]:
+        return list(others)
+
+    def orders(function: Any, *names: str) -> int:
+        """How many calls there are, with the names in this and in the opposite order."""
+        given = (dict.fromkeys(order, 1) for order in (names, names[::-1]))
+        return len({CallDigests().parts(Call(function, (), kwargs)) for kwargs in given})
+
+    assert orders(takes_all, "x", "y") == orders(partial(takes_all), "y", "x") == 2
+    assert orders(takes_all, "a", "c") == orders(dict, "x", "y") == 2
+    assert orders(takes_all, "b", "c") == orders(plain, "x", "y") == 1
 
 
 def test_what_cannot_be_compared() -> None:

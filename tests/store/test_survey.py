@@ -362,6 +362,26 @@ def test_patterns_folders_and_what_is_ignored(place: Place) -> None:
     assert place.why(tasks) == {}  # from the same files as before came what is there
 
 
+def test_what_a_script_imports_beside_it(place: Place) -> None:
+    (place.data / "lib/pkg").mkdir(parents=True)
+    files = {
+        "lib/main.py": "import os, helper, no_such\ndef f():\n    from pkg.deep import name",
+        "lib/helper.py": "import main\nx = '\\d'", "lib/broken.py": "def (",
+        "lib/pkg/__init__.py": "", "lib/pkg/deep.py": "from .. import helper\nfrom . import near",
+        "lib/pkg/near.py": "import broken", "lib/other.py": "", "lib/near.py": "",
+    }  # fmt: skip
+    place.write(**files)
+    tasks: Tasks = {"a": {"run": "python3 lib/main.py", "outputs": ["x"]}}
+    place.run(tasks)
+    for name in ("helper", "pkg/__init__", "pkg/deep", "pkg/near", "broken"):
+        file = f"lib/{name}.py"
+        place.write(**{file: files[file] + "# other"})
+        assert place.why(tasks) == {"a": f"stale: its input {file} has changed"}
+        place.write(**files)
+    place.write(**{"lib/other.py": "1", "lib/near.py": "1", "helper.py": "1"})
+    assert place.why(tasks) == {}
+
+
 def test_a_link_that_leads_out_belongs_to_a_task_only_if_that_is_allowed(
     place: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

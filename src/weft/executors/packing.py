@@ -9,10 +9,13 @@ processes import this, so it imports little.
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 import mmap
 import os
 import pickle
 import struct
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -38,11 +41,54 @@ class _Buffers(list[memoryview]):
 
 def pack(value: Any) -> list[Frame]:
     """A value as its pickle and its large buffers, which are not copied."""
+    buffers, file = _Buffers(), io.BytesIO()
+    pickler()(file, protocol=5, buffer_callback=buffers.keep_apart).dump(value)
+    return [file.getvalue(), *buffers]
+
+
+def dumps(value: Any) -> bytes:
+    """A value as one pickle, functions of scripts and closures too."""
+    file = io.BytesIO()
+    pickler()(file, protocol=5).dump(value)
+    return file.getvalue()
+
+
+@functools.cache
+def pickler() -> Any:
+    """cloudpickle's, which also takes along what `functools` has made of a script's functions."""
     import cloudpickle
 
-    buffers = _Buffers()
-    content = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.keep_apart)
-    return [content, *buffers]
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, value: Any) -> Any:
+            return _made_again(value) or super().reducer_override(value)
+
+    return Pickler
+
+
+def _made_again(value: Any) -> Any:
+    """How a function with a cache, or one that chooses by type, is made again; None: as all is."""
+    from weft.store.programs import DISPATCHER, imported_as
+
+    kind = type(value)
+    if kind is functools._lru_cache_wrapper:
+        if not hasattr(value, "__qualname__") or not imported_as(value):
+            parameters = value.cache_parameters()
+            return _cached, (value.__wrapped__, parameters["maxsize"], parameters["typed"])
+    elif kind is types.FunctionType and value.__code__ is DISPATCHER and not imported_as(value):
+        return _dispatching, (tuple(vars(value)["registry"].items()),)
+    return None
+
+
+def _cached(function: Any, maxsize: int | None, typed: bool) -> Any:
+    return functools.lru_cache(maxsize, typed)(function)
+
+
+def _dispatching(functions: Sequence[tuple[type, Any]]) -> Any:
+    """A function that chooses by the type of its argument; the first is for all others."""
+    made = functools.singledispatch(functions[0][1])
+    for kind, function in functions[1:]:
+        made.register(kind, function)
+    return made
 
 
 def unpack(frames: Frames) -> Any:
@@ -92,12 +138,10 @@ def _dump(value: Any, file: BinaryIO) -> list[memoryview]:
     try:
         pickle.dump(value, file, protocol=5, buffer_callback=buffers.keep_apart)
     except Exception:  # of this process only, as functions and classes of a script are
-        import cloudpickle
-
         file.seek(0)
         file.truncate()
         buffers.clear()
-        cloudpickle.dump(value, file, protocol=5, buffer_callback=buffers.keep_apart)
+        pickler()(file, protocol=5, buffer_callback=buffers.keep_apart).dump(value)
     return buffers
 
 

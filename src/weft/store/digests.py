@@ -145,8 +145,12 @@ class Digesting:
         if kind is types.ModuleType:
             return self.hash("module", value.__name__.encode())
         if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and not value.dtype.hasobject:
-            return self.hash("array", repr((value.dtype, value.shape)).encode(), _bytes_of(value))
+            return self.array(value)
         return self._reduced(value)
+
+    def array(self, array: Any) -> bytes:
+        """The digest of an array of numbers, in the order of C."""
+        return self.hash("array", repr((array.dtype, array.shape)).encode(), _bytes_of(array))
 
     def _program(self, thing: Any) -> bytes:
         """A function or a class, with all of its own program that it leads to."""

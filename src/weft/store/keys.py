@@ -5,7 +5,9 @@ A part that is not there is not in the key either, so that new parts leave old k
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +18,7 @@ from weft.model.growth import adder_of, passed_by
 from weft.model.surroundings import Surroundings
 from weft.model.workflow import TaskSpec
 from weft.shell import BY_ITS_FOLDER, is_inner, matching, named_paths, text_of
-from weft.store.content import digest_of_parts
+from weft.store.content import Status, digest_of_parts, status_of
 from weft.store.digests import PYTHON
 from weft.store.programs import CallDigests
 
@@ -157,16 +159,18 @@ def _listed(names: list[str]) -> str:
 
 
 class NamedFiles:
-    """The files that commands name without declaring them, as an attempt finds them linked."""
+    """The files that commands name without declaring them, and what their scripts import."""
 
     def __init__(self, data: str, anywhere: bool = False, has_many: bool = True) -> None:
         self._data, self._anywhere, self._has_many = data, anywhere, has_many
         self._real = os.path.realpath(data)
         self._there: dict[str, bool] = {}  # words of commands: many have the same
+        self._imported: dict[str, set[str]] = {}  # by Python's scripts
 
     def forget(self) -> None:
         """Look anew from now on."""
         self._there.clear()
+        self._imported.clear()
 
     def of(self, spec: TaskSpec, declared: Collection[str]) -> list[str]:
         """The files and folders that belong to a command, but are not declared."""
@@ -175,6 +179,11 @@ class NamedFiles:
         names = words_of(text)
         for _, matched in matching(text, self._data, ignores):
             names.update(matched)
+        for script in [name for name in names if name.endswith(".py") and self._is_there(name)]:
+            if script not in self._imported:
+                path = os.path.join(self._data, script)
+                self._imported[script] = imported_files(path, self._real)
+            names |= self._imported[script]
         many = list(filter(is_many, declared)) if self._has_many else []
         found = [
             name
@@ -196,6 +205,48 @@ class NamedFiles:
         if self._anywhere or ("/" not in name and not os.path.islink(path)):
             return True
         return os.path.realpath(path).startswith(self._real + "/")
+
+
+def imported_files(script: str, data: str) -> set[str]:
+    """The files of the data directory that a Python script imports, and these, and so on.
+
+    Python looks for them beside the script itself, not beside the link that an attempt has to it.
+    """
+    first = os.path.realpath(script)
+    todo, found = [first], set[str]()
+    while todo:
+        file = todo.pop()
+        for level, names in _imports_of(file, status_of(os.stat(file))):
+            place = os.path.dirname(file if level else first)
+            for _ in range(level - 1):
+                place = os.path.dirname(place)
+            for name in names:
+                place = os.path.join(place, name)
+                for path in (f"{place}.py", f"{place}/__init__.py"):
+                    if os.path.isfile(path):
+                        inner = os.path.relpath(path, data)
+                        if inner not in found and is_inner(inner):
+                            found.add(inner)
+                            todo.append(path)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _imports_of(path: str, status: Status) -> list[tuple[int, list[str]]]:
+    """What a Python file imports: from how many folders up (0: the script's), and the names."""
+    import ast
+
+    try:
+        with open(path, "rb") as file, warnings.catch_warnings(action="ignore"):
+            nodes = list(ast.walk(ast.parse(file.read())))
+    except (OSError, SyntaxError, ValueError, RecursionError):  # it is for another Python, or none
+        return []
+    found = [(0, n.name.split(".")) for k in nodes if isinstance(k, ast.Import) for n in k.names]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            module = node.module.split(".") if node.module else []
+            found += [(node.level, [*module, name.name]) for name in node.names]
+    return found
 
 
 def words_of(text: str) -> set[str]:

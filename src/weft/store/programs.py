@@ -2,10 +2,11 @@
 
 A function is its code, defaults and closure, and what its global names mean: data by its value, a
 function or class of its own program by what that is in turn; so is a class by all that it is made
-of. They refer to each other in circles. So all that a function leads to is looked at in rounds, in
-which each knows the others by what they were in the round before, until no more of them can be told
-apart (colour refinement, as for automata). Then a digest says the same for the same program,
-whatever was looked at before, and another as soon as one name means something else.
+of, and a module that is handed on by all that is in it. They refer to each other in circles. So all
+that a function leads to is looked at in rounds, in which each knows the others by what they were in
+the round before, until no more of them can be told apart (colour refinement, as for automata). Then
+a digest says the same for the same program, whatever was looked at before, and another as soon as
+one name means something else.
 
 Parts of a program that are in modules are imported anew where a function runs, and there they may
 be others: edited since, or long in the memory of a worker. So a call says which it counts on.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import dis
 import functools
 import importlib
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -46,8 +48,18 @@ _DERIVED = frozenset(
         "__slotnames__",
     }
 )  # fmt: skip
+# what is in a module besides its content
+_OF_MODULES = frozenset(
+    {
+        "__name__", "__doc__", "__file__", "__path__", "__cached__", "__spec__", "__loader__",
+        "__package__", "__builtins__", "__annotations__", "__warningregistry__",
+    }
+)  # fmt: skip
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 _OF_OBJECTS = ("_ATTR", "_METHOD", "IMPORT_FROM", "IMPORT_NAME")  # operations on names of others
+_WITH_NAMES = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree))
+# of all functions that choose by type
+DISPATCHER: types.CodeType = vars(functools)["singledispatch"](len).__code__
 
 
 class CallDigests:
@@ -98,7 +110,8 @@ def find_other(expected: Mapping[str, str]) -> str:
     for name, digest in expected.items():
         module, _, path = name.partition(":")
         try:
-            thing = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+            found_there = importlib.import_module(module)
+            thing = functools.reduce(getattr, path.split(".") if path else (), found_there)
             found = _imported_here(name, thing)
         except Exception:  # it cannot be imported, or looked at
             return name
@@ -166,9 +179,26 @@ class _Deep(Digesting):
         content = b"" if self.contents is None else self.contents[name].encode()
         return self.hash("file", super().file(name), content)
 
+    def arguments(self, call: Call) -> list[bytes]:
+        """The digests of a call's arguments; a function with `**` sees the order of names."""
+        digests, names = super().arguments(call), list(call.kwargs)
+        if names != sorted(names):
+            others = _others(call.function, names)
+            if others != sorted(others):
+                digests.append(self.hash("order", self.of(others)))
+        return digests
+
+    def array(self, array: Any) -> bytes:
+        """The digest of an array of numbers; Fortran's order can be seen, and outlives pickling."""
+        if array.flags.fnc:
+            return self.hash("in Fortran's order", super().array(array.T))
+        return super().array(array)
+
     def of_object(self, value: Any) -> bytes:
         """The digest of what is not plain; it is remembered if it is the same everywhere."""
-        if type(value) is types.FunctionType or isinstance(value, type):
+        if type(value) is _NameOfModule:
+            return self.hash("module", value.encode())
+        if type(value) in (types.FunctionType, types.ModuleType) or isinstance(value, type):
             return self._part_of_program(value)
         key = id(value)
         if key in self._known:
@@ -224,7 +254,8 @@ class _Deep(Digesting):
 
     def _part_of_program(self, thing: Any) -> bytes:
         if not is_own(thing):
-            return self.name(thing)
+            is_module = type(thing) is types.ModuleType
+            return super().apart(thing) if is_module else self.name(thing)
         if self._round is not None:
             self._loose += 1
             return self._round.colour(thing)
@@ -265,11 +296,11 @@ class _Deep(Digesting):
         return found
 
     def _imported_by(self, thing: Any) -> dict[str, bytes]:
-        if name := _imported_as(thing):
+        if name := imported_as(thing):
             return {name: self.of(thing)}
         found: dict[str, bytes] = {}
         for part in self._parts_of[id(thing)]:  # it travels itself, but not all that it leads to
-            if name := _imported_as(part):
+            if name := imported_as(part):
                 found[name] = self.of(part)
             elif type(part) is types.FunctionType:
                 data = _module_data(part)
@@ -278,9 +309,21 @@ class _Deep(Digesting):
 
     def _describe(self, thing: Any, before: bytes) -> bytes:
         """A function or a class, by what is known of the others it leads to."""
+        if type(thing) is types.ModuleType:
+            return self._describe_module(thing, before)
         parts = _of_class(thing) if isinstance(thing, type) else _of_function(thing)
         name = thing.__qualname__.encode()
         return self.hash("part", before, name, *map(self.of, parts))
+
+    def _describe_module(self, module: types.ModuleType, before: bytes) -> bytes:
+        """A module that is handed on: nobody knows what of it is used, so all counts."""
+        digests, name = list[bytes](), module.__name__
+        for key in sorted(vars(module).keys() - _OF_MODULES):
+            try:
+                digests += [self.of(key), self.of(vars(module)[key])]
+            except Exception as error:
+                raise ValueError(f"{key} of the module {name}: {error}") from None
+        return self.hash("module part", before, name.encode(), *digests)
 
 
 class _Round:
@@ -304,9 +347,19 @@ class _Round:
                 yield thing
 
 
+class _NameOfModule(str):
+    """A module of which only what is named counts: that stands beside it."""
+
+
 def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
     """What a function is made of."""
+    if function.__code__ is DISPATCHER:
+        return (tuple(vars(function)["registry"].items()),)
     named = _globals(function)
+    for key, value in named.items():
+        if type(value) is types.ModuleType:
+            named[key] = _NameOfModule(value.__name__)
+    named |= _handed_on(function)
     given = (function.__defaults__, function.__kwdefaults__, cells_of(function))
     return (function.__code__, *given, function.__dict__, {k: named[k] for k in sorted(named)})
 
@@ -317,6 +370,9 @@ def _of_class(kind: type) -> tuple[Any, ...]:
     if not made.get("__annotations__"):  # who only asks for them makes them
         made.pop("__annotations__", None)
     made = {k: _bare(v) for k, v in made.items() if not isinstance(v, _SLOTS)}
+    fields = vars(kind).get("__dataclass_fields__", {}).values()
+    if metadata := {field.name: dict(field.metadata) for field in fields if field.metadata}:
+        made["__dataclass_fields__"] = metadata
     return (type(kind), kind.__bases__, made)
 
 
@@ -354,16 +410,22 @@ def _module_data(function: types.FunctionType) -> dict[str, Any]:
     return {":".join(k.rsplit(".", 1)): v for k, v in named.items() if not isinstance(v, code)}
 
 
-def _imported_as(thing: Any) -> str:
+def imported_as(thing: Any) -> str:
     """The module and name by which a part of a program is imported; empty if it travels itself."""
-    home, name = str(thing.__module__), str(thing.__qualname__)
+    is_module = type(thing) is types.ModuleType
+    home = str(thing.__name__ if is_module else thing.__module__)
     module = sys.modules.get(home)
     if home == "__main__" or module is None or home.partition(".")[0] in _by_value():
         return ""
+    if is_module:
+        return f"{home}:" if module is thing else ""
+    name = str(thing.__qualname__)
     try:
         found = functools.reduce(getattr, name.split("."), module)
     except AttributeError:
         return ""
+    if getattr(found, "__wrapped__", None) is thing:  # a cache around it is what is imported
+        return f"{home}:{name}.__wrapped__"
     return f"{home}:{name}" if found is thing else ""
 
 
@@ -386,6 +448,56 @@ def _used(code: types.CodeType) -> frozenset[str]:
     return frozenset(used).union(*map(_used, inner))
 
 
+def _handed_on(function: types.FunctionType) -> dict[str, types.ModuleType]:
+    """The modules of the program that a function does more with than take attributes of them."""
+    imported = [module for module in _imported(function) if is_own(module)]
+    names = names_of(function.__code__) if imported else set()
+    inside = {name: vars(m)[name] for m in imported for name in names & vars(m).keys()}
+    inside |= {module.__name__.rpartition(".")[2]: module for module in imported}
+    found = {}
+    for is_global, name in _handed(function.__code__):
+        first, *others = name.split(".")
+        value = (function.__globals__ if is_global else inside).get(first)
+        for other in others:
+            value = vars(value).get(other) if type(value) is types.ModuleType else None
+        if type(value) is types.ModuleType and is_own(value):
+            found[value.__name__] = value
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _handed(code: types.CodeType) -> frozenset[tuple[bool, str]]:
+    """What code, and what is nested in it, uses as it is, `a` or `a.b`; and whether `a` is global.
+
+    Of `a.b.c()` that is the last, not the modules before it.
+    """
+    found, is_global, name = set[tuple[bool, str]](), False, ""
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            name += f".{step.argval}" if name else ""
+        elif step.opname != "EXTENDED_ARG":
+            found.add((is_global, name))
+            name = ""
+            if step.opname.startswith("LOAD_") and step.opcode in _WITH_NAMES:
+                *more, name = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+                found.update((False, other) for other in more)
+                is_global = step.opcode in dis.hasname
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return frozenset(found).union(*map(_handed, inner))
+
+
+def _others(function: Any, names: list[str]) -> list[str]:
+    """The names of arguments that go to a function's `**`; all if nobody knows."""
+    try:
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    except Exception:  # some builtins have no signature, and objects may raise anything
+        return names
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return []
+    own = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return [name for name in names if name not in own]
+
+
 def _imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
     """The modules that a function imports when it runs; an error if one cannot be looked at yet."""
     package = function.__globals__.get("__package__") or ""
@@ -397,13 +509,14 @@ def _imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
             raise ValueError(f"it imports {name} as it runs: import it with the program")
 
 
-def _imports(code: types.CodeType) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def _imports(code: types.CodeType) -> frozenset[str]:
     """The names of modules that code, and what is nested in it, imports."""
     found = {
         str(step.argval) for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"
     }
     inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return found.union(*map(_imports, inner)) - {""}
+    return frozenset(found).union(*map(_imports, inner)) - {""}
 
 
 def _is_own_file(name: str) -> bool:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
 from weft.errors import InputError
+from weft.executors import packing
 from weft.executors.allotments import Allotment
 from weft.executors.base import Workload
 from weft.executors.command import CommandJob, unlisted
 from weft.executors.dask.messages import TaskMessage
 from weft.executors.dask.tasks import SMALL, Held, Packed, run_call, run_shell
 from weft.executors.jobs import Jobs
-from weft.executors.packing import Frames, pack
+from weft.executors.packing import Frames
 from weft.executors.results import (
     SmallResults,
     error_path,
@@ -365,7 +363,7 @@ def _entries(contents: Mapping[str, Sequence[Any]]) -> dict[str, Entry]:
 def packed(value: Any) -> Packed:
     """A result as it is kept."""
     try:
-        return Packed(*pack(value))
+        return Packed(*packing.pack(value))
     except Exception as error:
         raise InputError(f"a result cannot be pickled: {error}") from None
 
@@ -373,7 +371,6 @@ def packed(value: Any) -> Packed:
 def dumps(value: Any) -> bytes:
     """Pickled, functions of scripts and closures too."""
     try:
-        content: bytes = cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        return packing.dumps(value)
     except Exception as error:
         raise InputError(f"a function or an argument cannot be pickled: {error}") from None
-    return content

@@ -17,6 +17,7 @@ from weft.executors.command import killed_by
 from weft.executors.limits import Fence, Limit, allocated, make_fence
 from weft.executors.local import function_worker
 from weft.executors.local.function_worker import receive, send
+from weft.executors.packing import pickler
 from weft.executors.processes import GRACE, Stop, end_group, exit_descriptor, wait_readable
 from weft.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from weft.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
@@ -242,11 +243,9 @@ def _outcome(
 
 def pickled(call: Call) -> bytes:
     """A call as bytes, with places kept for the results and files that it refers to."""
-    import cloudpickle
-
     known, files = set(refs(call)), set(files_of(call))
 
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    class Pickler(pickler()):  # type: ignore[misc]
         def persistent_id(self, value: Any) -> tuple[int, tuple[Any, ...]] | str | None:
             if type(value) is Ref and value.task in known:
                 return value.task, value.path
