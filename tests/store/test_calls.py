@@ -316,6 +316,18 @@ def test_a_module_that_is_imported_late_cannot_be_compared(
     sys.modules.pop("late_one")
 
 
+def test_what_is_imported_late_and_is_not_of_the_program(program: Callable[..., Any]) -> None:
+    def late(name: str) -> Any:
+        package = f"__package__ = 'helpers'\ndef f(x):\n    import {name}\n    return x"
+        return program("f", package)
+
+    for name in ("this", "antigravity"):  # of Python, and not loaded
+        assert name not in sys.modules
+        key(Call(late(name), (1,)))
+    with pytest.raises(ValueError, match="it imports no_such_module as it runs"):
+        key(Call(late("no_such_module"), (1,)))
+
+
 def test_what_only_comes_before(tmp_path: Path) -> None:
     def flow(first: int) -> weft.Flow:
         made = weft.Flow("after")

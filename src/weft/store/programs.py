@@ -505,7 +505,7 @@ def _imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
         places = (name, f"{package}.{name}".strip(".")) if package else (name,)
         loaded = [sys.modules[place] for place in places if place in sys.modules]
         yield from loaded
-        if not loaded and any(map(_is_own_file, places)):
+        if not loaded and _may_be_own(name, package):
             raise ValueError(f"it imports {name} as it runs: import it with the program")
 
 
@@ -519,15 +519,21 @@ def _imports(code: types.CodeType) -> frozenset[str]:
     return frozenset(found).union(*map(_imports, inner)) - {""}
 
 
-def _is_own_file(name: str) -> bool:
-    """Whether a module that is not imported yet is of the user's program."""
+def _may_be_own(name: str, package: str) -> bool:
+    """Whether a module that is not imported yet may be of the user's program."""
+    first = name.partition(".")[0]
+    if package and _spec_of(f"{package}.{first}") is not None:
+        return True
+    if first in sys.stdlib_module_names:
+        return False
+    spec = _spec_of(first)  # None: it is not there, or found from a package above this one
+    return bool(package) if spec is None else not is_installed(spec.origin or "")
+
+
+def _spec_of(name: str) -> Any:
     from importlib.util import find_spec
 
-    top = name.partition(".")[0]
-    if top in sys.stdlib_module_names:
-        return False
     try:
-        spec = find_spec(top)
+        return find_spec(name)
     except (ImportError, ValueError):
-        return False
-    return spec is not None and not is_installed(spec.origin or "")
+        return None
