@@ -117,7 +117,8 @@ class Tries:
         wf, names = self.workflow, self.workflow.item_names or ()
         made = [item for item in self._items(task).tolist() if wf.item_producer[item] >= 0]
         files = [i for i in made if i not in self._made and names and names[i]]
-        self.unknown += without_sizes(wf, {task: files} if files else {})
+        lines = without_sizes(wf, {task: files} if files else {})
+        self.unknown += [line for line in lines if line not in self.unknown]
 
     def _read(self, task: int) -> float:
         """The bytes that a task reads, as far as they are known."""
