@@ -66,7 +66,7 @@ def test_commands_and_functions_are_run_and_are_up_to_date_together(ran: Path) -
 
     again = run(mixed())
     assert (take(ran), again.id, again.up_to_date) == ([], "", tuple(t.name for t in flow.tasks))
-    assert again.result(of(flow, "sort")) == (here / "sorted.txt",)
+    assert again.result(of(again.flow, "sort")) == (here / "sorted.txt",)
 
     Path("raw data.txt").write_text("b\na\nc\n")  # sorted, it is what it was
     run(mixed())
@@ -87,7 +87,7 @@ def test_what_is_missing_is_made_again_if_it_is_needed(ran: Path) -> None:
     outcome = run(mixed())
     assert take(ran) == []
     with pytest.raises(WeftError, match=r"sorted\.txt is not there any more.*targets=\['sort'\]"):
-        outcome.result(of(flow, "sort"))
+        outcome.result(of(outcome.flow, "sort"))
     run(mixed(), targets=["sort"])
     assert take(ran) == ["sort"]
     os.unlink("sorted.txt")
@@ -110,7 +110,7 @@ def test_failures_tell_why_and_a_resume_goes_on(ran: Path) -> None:
     resumed = weft.run(mixed(picky), resume=outcome.id)
     assert resumed.ok, resumed.failures
     assert take(ran) == ALL
-    assert resumed.result(of(flow, "joined")) == "b-['b']-{'k': 'b'}"
+    assert resumed.result(of(resumed.flow, "joined")) == "b-['b']-{'k': 'b'}"
     assert run(mixed(picky)).id == ""
 
 
@@ -249,7 +249,7 @@ def test_on_dask_with_a_directory_that_all_see(ran: Path, client: Any) -> None:
     assert run(mixed(), client, shared=True).id == ""
     Path("raw data.txt").write_text("a\nb\nd\n")
     second = run(mixed(), client, shared=True, keep_results=True)
-    assert second.result(of(flow, "joined")) == "a-['b', 'd']-{'k': 'd'}"
+    assert second.result(of(second.flow, "joined")) == "a-['b', 'd']-{'k': 'd'}"
     parts = weft.Flow("parts")
     pair = parts.task(divmod, 7, 2)
     parts.task(str, pair[2], name="wrong")
