@@ -13,7 +13,7 @@ from sys import maxunicode
 from typing import NamedTuple
 
 from weft.errors import InputError
-from weft.model.filenames import Holders, check_overlaps, covers, is_many, is_match
+from weft.model.filenames import Holders, adders, check_overlaps, covers, is_many, is_match
 from weft.model.surroundings import Surroundings
 from weft.model.workflow import Workflow
 
@@ -162,7 +162,8 @@ BY_ITS_FOLDER = re.compile(r"^\$(WEFT_DIR|\{WEFT_DIR\})/")  # the data directory
 def check_listed(workflow: Workflow) -> None:
     """An InputError where a command names what another task makes, but its task does not list it.
 
-    It would read the file of an earlier run. What stands under `ignores` is passed by.
+    It would read the file of an earlier run. What stands under `ignores` is passed by, and what
+    tasks make that the command adds: it may print their commands to the letter.
     """
     check_overlaps(workflow)
     made = _Made(workflow)
@@ -175,6 +176,9 @@ def check_listed(workflow: Workflow) -> None:
         listed: list[str] | None = None
         for word, name in made.named(text_of(spec.run, spec.shell, spec.around)):
             if word in spec.ignores or name in spec.ignores:
+                continue
+            maker = made.by[made.file(name)] if spec.expand else -1
+            if maker >= 0 and workflow.task_names[task] in adders(workflow, maker):
                 continue
             if listed is None:
                 listed = files_of(task)
@@ -243,9 +247,13 @@ class _Made:
         near = self._sorted[begin:end]
         return (name for name in near if is_match(wanted, name.split("/")))
 
+    def file(self, name: str) -> str:
+        """What a task makes that is meant by a name: it may be of a folder, or in a directory."""
+        return name if name in self.by else self._inside.get(name) or self._holder(name) or name
+
     def forgotten(self, task: str, word: str, name: str) -> InputError:
         """What was forgotten, and what to do."""
-        file = name if name in self.by else self._inside.get(name) or self._holder(name) or name
+        file = self.file(name)
         said = word if word == file else f"{word}, and so {file}"
         return InputError(
             f"{task} names {said}, which {self._tasks[self.by[file]]} makes: list it under inputs "

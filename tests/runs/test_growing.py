@@ -18,8 +18,9 @@ from weft.report.why import why_in_run
 from weft.runs import Options, find_rest
 from weft.runs.home import RunHome, runs
 from weft.runs.journal import read
+from weft.runs.options import Options
 from weft.runs.replay import replay
-from weft.runs.rest import adopt_files
+from weft.runs.rest import Rest, adopt_files
 from weft.runs.summary import summarise
 
 SPLIT = """\
@@ -367,6 +368,62 @@ def test_tasks_that_were_added_before_can_be_named(tmp_path: Path) -> None:
     for unknown in ({"force": ["y"]}, {"targets": ["y"]}):
         with pytest.raises(weft.InputError, match=r"unknown .* 'y'"):
             run_printed(tmp_path, FILE, **unknown)
+
+
+def test_a_loop_over_temporary_files_becomes_up_to_date(tmp_path: Path) -> None:
+    work = loop_with({"inputs": {"all": "counts/{part.stem}.num"}})
+    tasks = cast("dict[str, Any]", work["tasks"])
+    tasks["split"] = {**tasks["split"], "temp": True}
+    (tmp_path / "list.txt").write_text("1 2")
+    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert not [*tmp_path.glob("parts/*")]
+    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    tasks["split"].pop("temp")  # so it is with files that somebody has deleted
+    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    (tmp_path / "counts" / "2.num").unlink()
+    (tmp_path / "table.txt").unlink()
+    reasons = Rest.find(weft.load(work), Options(directory=tmp_path)).reasons
+    assert reasons["split"] == "its output parts/2.txt is missing, and count-2 needs it"
+    again = weft.run(work, "local:2", dir=tmp_path)
+    assert (again.reused, (tmp_path / "table.txt").read_text()) == (
+        ("count-*", "count-1"),
+        "2\n2\n",
+    )
+    shutil.rmtree(tmp_path / "parts")
+    with pytest.raises(weft.InputError, match="count-1 needs it: run split first"):
+        weft.run(work, "local:2", dir=tmp_path, force=["count-1"])
+
+
+def test_a_command_may_print_tasks_to_the_letter(tmp_path: Path) -> None:
+    printed = 'tasks: {x: {run: "echo 1 > pat/new.txt", outputs: ["pat/*"]}}'
+    work = {"tasks": {"split": {"run": f"echo '{printed}'", "expand": True}}}
+    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    assert weft.run(work, "local:2", dir=tmp_path, force=["split"]).reused == ("x",)
+    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+
+
+def test_what_a_condition_leaves_out_of_a_loop_is_not_gathered(tmp_path: Path) -> None:
+    count = {
+        "foreach": {"part": "glob(parts/*.txt)", "k": [1, 2]},
+        "if": ["$k > 1", "$part.stem != 3"],
+        "run": "cp {part} {output}",
+        "outputs": ["counts/{part.stem}-{k}.num"],
+    }
+    work = loop_with({"inputs": {"all": "counts/{part.stem}-{k}.num"}}, count)
+    tasks = cast("dict[str, Any]", work["tasks"])
+    tasks["count-{part.stem}-{k}"] = tasks.pop("count-{part.stem}")
+    loaded = weft.load(work)
+    assert loaded.spec(loaded.task_names.index("table")).gathers == ("counts/*-2.num",)
+    (tmp_path / "list.txt").write_text("1 3")
+    outcome = weft.run(work, "local:2", dir=tmp_path)
+    assert outcome.ok, outcome.failures
+    assert (tmp_path / "table.txt").read_text() == "1 x x\n"
+
+
+@pytest.mark.parametrize("printed", ["tasks:", "tasks: {p: {run: date, if: false}}"])
+def test_there_may_be_nothing_to_add(tmp_path: Path, printed: str) -> None:
+    assert run_printed(tmp_path, printed).ok
 
 
 def test_a_loop_that_reads_what_another_one_makes_waits_for_it(tmp_path: Path) -> None:

@@ -32,16 +32,20 @@ def made_patterns(document: Fields) -> frozenset[str]:
 
 def loops_over(loop: object, document: Fields) -> dict[str, str]:
     """The patterns among what the tasks of a file make that a loop goes over, by variable."""
-    if not isinstance(loop, Mapping):
-        return {}
-    texts = {variable: text.strip() for variable, text in loop.items() if isinstance(text, str)}
-    calls = {
+    calls = globs_of(loop)
+    made = made_patterns(document) if calls else ()
+    return {variable: pattern for variable, pattern in calls.items() if pattern in made}
+
+
+def globs_of(loop: object) -> dict[str, str]:
+    """The patterns that a loop goes over, by variable."""
+    variables = loop.items() if isinstance(loop, Mapping) else ()
+    texts = {variable: text.strip() for variable, text in variables if isinstance(text, str)}
+    return {
         variable: call[1].strip().strip("'\"")
         for variable, text in texts.items()
         if (call := _GLOB.fullmatch(text))
     }
-    made = made_patterns(document) if calls else ()
-    return {variable: pattern for variable, pattern in calls.items() if pattern in made}
 
 
 def deferred(

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.errors import InputError
-from weft.formats.deferred import made_patterns
+from weft.formats.deferred import globs_of, made_patterns
 from weft.formats.fields import check_fields, mapping, name, sequence, shown, unknown, wrong
+from weft.formats.loops import matched_paths
+from weft.formats.parts import FOREACH, PARAMS
+from weft.formats.templates import Variables, fill
 from weft.formats.texts import parse_yaml
 from weft.model import Item, Workflow
 from weft.model.filenames import is_pattern
 from weft.model.growth import FOLDER, expansion_file
 
+NO_TASKS = "the workflow has no tasks"
 ADDED_FIELDS = ("params", "shell", "defaults", "tasks", "edges", "files")
 
 Fields = Mapping[object, object]
@@ -91,9 +95,26 @@ def printed_tasks(text: str, read: Callable[[Mapping[str, object]], Workflow]) -
 def added_tasks(document: Fields, read: Callable[[Mapping[str, object]], Workflow]) -> Workflow:
     """The tasks that are added, from the content of what adds them."""
     check_fields(document, ADDED_FIELDS)
-    if document.get("tasks") == {}:
-        return Workflow.from_items("", [], [], [])
-    return read(document)  # type: ignore[arg-type]
+    try:
+        return read(document)  # type: ignore[arg-type]
+    except InputError as error:
+        if error.problem != NO_TASKS:
+            raise
+        return Workflow.from_items("", [], [], [])  # that is all right here
+
+
+def with_files(document: Mapping[Any, Any], files: Mapping[str, Iterable[str]]) -> dict[Any, Any]:
+    """Tasks whose loops go over what patterns are known to mean, though nothing of it is there."""
+    params, tasks = mapping(document.get(PARAMS) or {}), dict[object, object]()
+    scope = Variables({str(called): value for called, value in params.items()})
+    for key, body in mapping(document.get("tasks") or {}).items():
+        tasks[key] = body
+        if isinstance(body, Mapping):
+            found = {v: str(fill(glob, scope)) for v, glob in globs_of(body.get(FOREACH)).items()}
+            known = {v: matched_paths(files[p], p) for v, p in found.items() if p in files}
+            if known:
+                tasks[key] = {**body, FOREACH: {**body[FOREACH], **known}}
+    return {**document, "tasks": tasks}
 
 
 def as_written(

@@ -429,9 +429,20 @@ def prepare(
 def prepare_later(
     key: str, body: Body, made: Mapping[str, str], params: Mapping[str, object], directory: Path
 ) -> Template:
-    """A template that goes over files yet to be made: in their place stand their patterns."""
+    """A template that goes over files yet to be made: in their place stand their patterns.
+
+    Of its conditions, those that ask for nothing of these files are looked at.
+    """
     loop = _loop(key, body[FOREACH], params, directory, "tasks", key, made=made)
-    return with_loop(key, {f: value for f, value in body.items() if f != IF}, loop, params)
+    section = body.get(IF, [])
+    conditions_of(section, "tasks", key, IF)
+    listed = section if isinstance(section, list | tuple) else [section]
+    known = [one for one in listed if made.keys().isdisjoint(_variables(one))]
+    return with_loop(key, {**body, IF: known}, loop, params)
+
+
+def _variables(condition: object) -> set[str]:
+    return {found[1] for found in _VALUE.finditer(str(condition))}
 
 
 def with_loop(

@@ -28,7 +28,7 @@ from weft.formats.fields import (
     whole_number,
     wrong,
 )
-from weft.formats.growing import Expansions, as_written
+from weft.formats.growing import NO_TASKS, Expansions, as_written
 from weft.formats.origins import NOWHERE, SourceText
 from weft.formats.parts import Expansion, plain_workflow
 from weft.formats.resources import (
@@ -134,7 +134,7 @@ def _read(expansion: Expansion) -> Workflow:
             _unite(sizes, _file_sizes(part.content.get("files")), "files")
             _unite(pools, pools_of(part.content), "pools")
     if not bodies:
-        raise wrong("the workflow has no tasks", "tasks")
+        raise wrong(NO_TASKS, "tasks")
     names = list(bodies)
     index = {task: i for i, task in enumerate(names)}
     items: list[Item] = []

@@ -199,13 +199,22 @@ def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int)
 
 def _is_added_after(workflow: Workflow, task: int, maker: int) -> bool:
     """Whether a task was added by the maker, or by one right after it: then all of it is there."""
-    by = workflow.spec(task).added_by
-    while by is not None and by in workflow.task_names:
-        task = workflow.task_names.index(by)
-        if task == maker or maker in _right_before(workflow, task):
+    for by in adders(workflow, task):
+        if by not in workflow.task_names:  # it is up to date, and no part of this
             return True
-        by = workflow.spec(task).added_by
-    return by is not None  # it is up to date, and no part of this
+        adder = workflow.task_names.index(by)
+        if adder == maker or maker in _right_before(workflow, adder):
+            return True
+    return False
+
+
+def adders(workflow: Workflow, task: int) -> Iterator[str]:
+    """The task that has added a task, the one that has added that, and so on."""
+    by = workflow.spec(task).added_by
+    while by is not None:
+        yield by
+        is_part = by in workflow.task_names
+        by = workflow.spec(workflow.task_names.index(by)).added_by if is_part else None
 
 
 def _readers(workflow: Workflow, item: int) -> list[int]:

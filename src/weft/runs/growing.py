@@ -6,9 +6,8 @@ Commands print tasks. Functions return some of a flow: their result is kept, and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from weft.errors import InputError, WeftError
 from weft.executors.base import Workload, find_scheme
 from weft.executors.paths import check_paths
 from weft.executors.results import load_result
-from weft.formats.growing import printed_tasks
+from weft.formats.growing import printed_tasks, with_files
 from weft.formats.weft_workflow import workflow_from_dict
 from weft.model import Workflow
 from weft.model.call import Call, Calls, ReturnedTasks, qualified_name
@@ -188,12 +187,21 @@ def _category(call: Call | None) -> str | None:
     return None if call is None else qualified_name(call.function)
 
 
-def printed_by(task: str, directory: Path) -> Workflow:
-    """The tasks that a task has printed; what loops go over is looked for in the directory."""
+def printed_by(
+    task: str, directory: Path, files: Mapping[str, Iterable[str]] | None = None
+) -> Workflow:
+    """The tasks that a task has printed; what loops go over is looked for in the directory.
+
+    `files` are those of patterns of which nothing is there.
+    """
     file = directory / expansion_file(task)
+
+    def read(document: Mapping[str, Any]) -> Workflow:
+        document = with_files(document, files) if files else document
+        return workflow_from_dict(document, directory=directory)
+
     try:
-        text = file.read_text(encoding="utf-8")
-        return printed_tasks(text, partial(workflow_from_dict, directory=directory))
+        return printed_tasks(file.read_text(encoding="utf-8"), read)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:

@@ -17,7 +17,7 @@ import numpy as np
 from weft.durable import reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.executors.results import KeptResults, NoResultError, load_result
-from weft.model import Estimates, Workflow
+from weft.model import Estimates, TaskSpec, Workflow
 from weft.model.call import (
     FAR,
     Call,
@@ -30,7 +30,7 @@ from weft.model.call import (
     part_of,
     replaced,
 )
-from weft.model.filenames import is_there
+from weft.model.filenames import covers, is_many, is_there
 from weft.model.growth import check_gathered, expansion_file, files_of, grow
 from weft.model.resources import asks_by_inputs
 from weft.quantities import first_few, many
@@ -41,6 +41,7 @@ from weft.runs.home import RunHome, check_private, check_system, runs
 from weft.runs.journal import decode
 from weft.runs.lock import is_driven
 from weft.runs.options import Options, parameters
+from weft.shell import text_of, there
 from weft.store.content import CONTENT
 from weft.store.digests import PYTHON
 from weft.store.graph import WorkflowGraph
@@ -117,18 +118,15 @@ class Rest:
     ) -> Rest:
         """What the directory and its store leave to do; nothing is begun."""
         kept = None if calls is None else _kept_results(options.directory)
-        early = _as_far_as_known(workflow, options) if calls is None else options
-        survey, former = _survey(workflow, early, calls=calls, kept=kept)
         expansions = dict[str, Workflow]()
+        if calls is None and _grows(workflow):
+            survey, former = _with_printed(workflow, options, expansions)
+        else:
+            survey, former = _survey(workflow, options, calls=calls, kept=kept)
         if kept is not None and _grows(workflow):
             survey, options = _with_returned(survey, options, kept, expansions)
-            workflow, calls = survey.workflow, survey.calls
-        while calls is None and (news := _known_expansions(survey, expansions)):
-            workflow, options = _with_known(workflow, options, news, expansions)
-            early = _as_far_as_known(workflow, options)
-            survey, former = _survey(workflow, early)
-        if calls is None and early != options:
-            survey, former = _survey(workflow, options)
+            calls = survey.calls
+        workflow = survey.workflow
         added = {name for name, more in expansions.items() if more.n_tasks}
         for task, spec in workflow.specs.items() if added and calls is None else ():
             if spec.gathers and survey.states[task] is not State.LEFT_OUT:
@@ -480,13 +478,15 @@ def _survey(
     calls: Calls | None = None,
     kept: KeptResults | None = None,
     replaces: Collection[str] | None = None,
+    before: _Before | None = None,
 ) -> tuple[Survey, FormerTaken]:
     """What is known of a directory; and what of it comes from runs of earlier versions."""
     data = options.directory.absolute()
-    store = Store.read(data)
+    store, forced = Store.read(data), _forced(workflow, options.force)
+    again = {} if before is None else before.again
     asked = Asked(
         options.targets,
-        _forced(workflow, options.force),
+        forced if forced is True or not again else {*(forced or ()), *again},
         done,
         {} if header is None else header.after,
         trust=options.trust,
@@ -503,7 +503,108 @@ def _survey(
     if former.tasks:
         store.add_lines(parse(former.lines).lines)
         survey = Survey(workflow, data, store, asked)
+    for name in again.keys() - ({*workflow.task_names} if forced is True else forced or set()):
+        task = workflow.task_names.index(name)
+        if survey.states[task] is State.STALE:
+            survey.reasons[task] = again[name]
     return survey, former
+
+
+@dataclass
+class _Before:
+    """What is known of expansions before anything runs."""
+
+    expansions: dict[str, Workflow] = field(default_factory=dict)  # by the task that has printed it
+    again: dict[str, str] = field(default_factory=dict)  # tasks that must run for it, and why
+    # files of patterns of which nothing is there, by pattern
+    gone: dict[str, list[str]] = field(default_factory=dict)
+
+    def look_for(self, survey: Survey) -> None:
+        """Take note of what tasks that are up to date have made, but is not there."""
+        for result in survey.results:
+            for pattern, files in result.matched.items() if result is not None else ():
+                if not survey.files_of(pattern):
+                    self.gone[pattern] = list(files)
+
+    def first(self, survey: Survey) -> dict[str, str]:
+        """The tasks that must run before others are added, each with the reason.
+
+        What was added before comes after nobody: it may not begin while its files are made again.
+        """
+        workflow, states, graph = survey.workflow, survey.states, WorkflowGraph(survey.workflow)
+        names, todo, found = workflow.task_names, list[int](), dict[str, str]()
+        for task in survey.tasks(*_OUTDATED):
+            if workflow.spec(task).added_by is not None:
+                read = (file for file in graph.read[task] if file in graph.inner)
+                inner = {graph.maker[file]: file for file in read}
+                todo += [maker for maker in inner if states[maker] in _OUTDATED]
+                found |= {
+                    names[maker]: f"its output {file} is missing, and {names[task]} needs it"
+                    for maker, file in inner.items()
+                    if not is_there(str(survey.memory.data), file)
+                }
+            if names[task] in self.expansions and self.expansions[names[task]].n_tasks:
+                todo += [other for other in graph.before[task] if states[other] in _OUTDATED]
+        while todo:
+            task = todo.pop()
+            if states[task] is State.STALE:
+                found.setdefault(names[task], survey.reasons[task])
+            else:
+                todo += [other for other in graph.before[task] if states[other] in _OUTDATED]
+        return {name: why for name, why in found.items() if name not in self.again}
+
+
+def _with_printed(
+    workflow: Workflow, options: Options, expansions: dict[str, Workflow]
+) -> tuple[Survey, FormerTaken]:
+    """The survey with the tasks that are added by what is up to date.
+
+    Where one of them needs what another has to make again, they are added when that is there.
+    """
+    before = _Before()
+    while True:
+        survey, former = _grown_before(workflow, options, before)
+        needed = before.first(survey)
+        if not needed:
+            expansions |= before.expansions
+            return survey, former
+        if _as_far_as_known(workflow, options) != options:  # what is named would not be there
+            maker, why = next(iter(needed.items()))
+            raise InputError(f"{maker}: {why}: run {maker} first (`weft run ... {maker}`)")
+        before = _Before(again=before.again | needed)
+
+
+def _grown_before(
+    workflow: Workflow, options: Options, before: _Before
+) -> tuple[Survey, FormerTaken]:
+    workflow = _passing_own(workflow, options.directory)
+    known = _as_far_as_known(workflow, options)
+    survey, former = _survey(workflow, known, before=before)
+    while news := _known_expansions(survey, before.expansions):
+        before.look_for(survey)
+        workflow = _with_known(workflow, options, news, before)
+        workflow = _passing_own(workflow, options.directory)
+        known = _as_far_as_known(workflow, options)
+        survey, former = _survey(workflow, known, before=before)
+    return (survey, former) if known == options else _survey(workflow, options, before=before)
+
+
+def _passing_own(workflow: Workflow, directory: Path) -> Workflow:
+    """Have commands that print tasks to the letter read nothing of what these have made before."""
+    specs = dict[int, TaskSpec]()
+    for task, spec in workflow.specs.items():
+        command = text_of(spec.run or "", spec.shell, spec.around) if spec.expand else ""
+        if named := there(command, str(directory), spec.ignores):
+            try:
+                more = printed_by(workflow.task_names[task], directory)
+            except WeftError:  # it says so when it is added
+                continue
+            made = [file for file, maker in files_of(more).items() if maker]
+            own = [n for n in named if any(f == n or f.startswith(f"{n}/") for f in made)]
+            own += [n for n in named if any(is_many(f) and covers(f, n) for f in made)]
+            if own:
+                specs[task] = replace(spec, ignores=(*spec.ignores, *own))
+    return replace(workflow, specs={**workflow.specs, **specs}) if specs else workflow
 
 
 def _as_far_as_known(workflow: Workflow, options: Options) -> Options:
@@ -520,13 +621,9 @@ def _as_far_as_known(workflow: Workflow, options: Options) -> Options:
 
 def with_expansions(workflow: Workflow, options: Options) -> Workflow:
     """The workflow with the tasks that are added by what is up to date, as a run would begin."""
-    known = dict[str, Workflow]()
-    while any(spec.expand for spec in workflow.specs.values()):
-        news = _known_expansions(_survey(workflow, options)[0], known)
-        if not news:
-            break
-        workflow, options = _with_known(workflow, options, news, known)
-    return workflow
+    if not _grows(workflow):
+        return workflow
+    return _grown_before(workflow, options, _Before())[0].workflow
 
 
 def _known_expansions(survey: Survey, known: Mapping[str, Workflow]) -> list[int]:
@@ -538,21 +635,20 @@ def _known_expansions(survey: Survey, known: Mapping[str, Workflow]) -> list[int
 
 
 def _with_known(
-    workflow: Workflow, options: Options, news: Collection[int], known: dict[str, Workflow]
-) -> tuple[Workflow, Options]:
+    workflow: Workflow, options: Options, news: Collection[int], before: _Before
+) -> Workflow:
     """The workflow with what tasks have printed before; one that cannot be added is made again."""
     for task in news:
         name = workflow.task_names[task]
         try:
-            known[name] = printed_by(name, options.directory)
-            grown = grow(workflow, task, known[name])
+            more = printed_by(name, options.directory, before.gone)
+            grown = grow(workflow, task, more)
             check_added(grown, workflow.n_items, options.directory, options.absolute)
-            workflow = grown
-        except WeftError:  # it says so when it is run
-            known[name] = Workflow.from_items("", [], [], [])
-            if options.force is not True:
-                options = replace(options, force=(*(options.force or ()), name))
-    return workflow, options
+            workflow, before.expansions[name] = grown, more
+        except WeftError as error:  # it says so when it is run
+            before.expansions[name] = Workflow.from_items("", [], [], [])
+            before.again[name] = f"what it has printed before cannot be added: {error}"
+    return workflow
 
 
 def _grows(workflow: Workflow) -> bool:

@@ -73,3 +73,4 @@ class WorkflowGraph:
             if not self.wanted[task]:
                 self.wanted[task] = True
                 todo += self.before[task]
+                todo += [self.maker[name] for name in self.read[task] if name in self.inner]
