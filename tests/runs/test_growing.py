@@ -18,7 +18,6 @@ from weft.report.why import why_in_run
 from weft.runs import Options, find_rest
 from weft.runs.home import RunHome, runs
 from weft.runs.journal import read
-from weft.runs.options import Options
 from weft.runs.replay import replay
 from weft.runs.rest import Rest, adopt_files
 from weft.runs.summary import summarise
