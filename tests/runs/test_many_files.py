@@ -146,6 +146,18 @@ def test_a_new_pattern_spares_what_somebody_has_changed(data: Path) -> None:
     assert listing(data / "parts") == ["p-aa.txt", "p-ab.txt"]
 
 
+def test_a_single_file_that_was_among_a_directory(data: Path) -> None:
+    run({"a": {"run": "mkdir o; echo 1 > o/x", "outputs": ["o/"]}}, data)
+    tasks = {"a": {"run": "echo 1 > o/x", "outputs": ["o/x"]}}
+    assert {*todo(tasks, data)} == {"a"}
+    (data / "o" / "x").write_text("notes")
+    with pytest.raises(InputError, match=r"somebody has changed.*o/x \(of a\)"):
+        run(tasks, data)
+    run(tasks, data, force=["a"])
+    assert (data / "o" / "x").read_text() == "1\n"
+    assert todo(tasks, data) == {}
+
+
 def test_what_is_changed_while_it_runs_stays(data: Path) -> None:
     tasks = pipeline()
     run(tasks, data)

@@ -731,10 +731,23 @@ class Survey:
                 continue
             for name in self._graph.made[task]:
                 content = self._disk.get(name)
-                if content is None or self.store.is_own(name, content):
+                if content is None and not self._is_in_changed_tree(name):
+                    continue
+                if content is not None and self.store.is_own(name, content):
                     continue
                 if not self._is_mixed(name):
                     self.edited.append(Edited(name, self.workflow.task_names[task]))
+
+    def _is_in_changed_tree(self, name: str) -> bool:
+        """Whether a file is in a directory that weft once made whole, and is now another."""
+        if self.store.knows(name) or is_many(name):
+            return False
+        folder = name.rpartition("/")[0]
+        while folder and not self.store.knows(f"{folder}/"):
+            folder = folder.rpartition("/")[0]
+        if not folder or self.memory.status(name) is None:
+            return False
+        return not self.store.is_own(f"{folder}/", self.memory.content(f"{folder}/") or "")
 
     def _is_mixed(self, name: str) -> bool:
         """Whether each file that matches a pattern is as weft made it once, if not all together."""
