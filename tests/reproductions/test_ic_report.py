@@ -218,13 +218,20 @@ def run(strategy: str, makespan: float, **changes: object) -> RunRow:
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
-def test_volunteers_are_compared_world_by_world() -> None:
+def test_volunteers_are_compared_in_the_same_worlds() -> None:
     runs = [run("ico", 2.0), run("fifo", 3.0), run("ico", 1.0, world=1), run("fifo", 1.6, world=1)]
     runs += [run(STATIC, 1.8)]  # in one world alone
-    assert against(runs, "fifo").value == pytest.approx(55.0)
+    assert against(runs, "fifo").value == pytest.approx(100 * (4.6 / 3 - 1))
+    turned = [
+        run("ico", 2.0),
+        run("fifo", 1.0),
+        run("ico", 1.0, world=1),
+        run("fifo", 2.0, world=1),
+    ]
+    assert against(turned, "fifo").value == 0
     assert against(runs, STATIC).value == pytest.approx(-10.0)
     more = [run("ico", 1.0, workflow="m"), run("fifo", 0.9, workflow="m")]
-    assert against([*runs, *more], "fifo").value == pytest.approx((55 - 10) / 2)  # each alike
+    assert against([*runs, *more], "fifo").value == pytest.approx((160 / 3 - 10) / 2)  # each alike
     found = {v.claim: v for v in volunteer_verdicts(runs, "x")}
     assert len(found) == 2
     assert not found["among volunteers `ico` ends before `static`"].holds

@@ -362,7 +362,7 @@ def _ran(runs: Sequence[RunRow], name: str) -> bool:
 
 
 def ahead(runs: Sequence[RunRow], name: str, simulator: str) -> Verdict:
-    """Whether a strategy takes longer than `ico`, world by world."""
+    """Whether a strategy takes longer than `ico` in the same worlds."""
     figure = against(usual(runs), name)
     by_workflow = "; ".join(
         f"{application(name_of(workflow))} {longer(against(usual(runs, workflow), name))}"
@@ -373,7 +373,11 @@ def ahead(runs: Sequence[RunRow], name: str, simulator: str) -> Verdict:
     return Verdict(claim, simulator, figure.above, figures)
 
 
+FEW = 4  # worlds
+
+
 def longer(figure: Figure) -> str:
-    """By how much longer, in %, with the interval where there is one."""
-    margin = "" if figure.margin != figure.margin else f" ± {figure.margin:.1f}"
+    """By how much longer, in %, with the interval unless there are few worlds."""
+    few = figure.graphs < FEW or math.isnan(figure.margin)
+    margin = "" if few else f" ± {figure.margin:.1f}"
     return f"{figure.value:+.1f}%{margin}"

@@ -417,24 +417,26 @@ def workflows(runs: Sequence[RunRow]) -> list[str]:
 
 
 def against(runs: Sequence[RunRow], strategy: str, base: Sequence[RunRow] | None = None) -> Figure:
-    """How much longer a strategy takes than `ico` in the same world, in % of the latter.
+    """By how much the mean makespan is above that of `ico` in the same worlds, in %.
 
     Of several workflows each counts alike, however many worlds it has. `base` are the runs among
-    which that of `ico` is found: all of them, if it is not given.
+    which that of `ico` is found: all of them, if it is not given. The mean of the worlds' ratios
+    would be above 1 for two strategies that are alike: a short run counts more as the divisor.
     """
     mine = {run.point: run.makespan for run in base or runs if run.strategy == ICO}
-    longer: dict[str, list[float]] = {}
+    pairs: dict[str, list[tuple[float, float]]] = {}
     for run in runs:
         if run.strategy == strategy and run.point in mine:
-            share = 100 * (run.makespan / mine[run.point] - 1)
-            longer.setdefault(run.workflow, []).append(share)
-    if not longer:
+            pairs.setdefault(run.workflow, []).append((run.makespan, mine[run.point]))
+    if not pairs:
         return Figure(np.nan, np.nan, 0)
-    samples = [np.array(some) for some in longer.values()]
-    mean = float(np.mean([some.mean() for some in samples]))
-    count = sum(map(len, samples))
-    if min(map(len, samples)) < 2:
-        return Figure(mean, np.nan, count)
-    variance = sum(float(some.var(ddof=1)) / len(some) for some in samples)
-    quantile = t_quantile(count - len(samples))
-    return Figure(mean, quantile * sqrt(variance) / len(samples), count)
+    count, variance, means = sum(map(len, pairs.values())), 0.0, []
+    for some in pairs.values():
+        theirs, ours = np.array(some).T
+        ratio = theirs.mean() / ours.mean()
+        means.append(100 * (ratio - 1))
+        rest = (theirs - ratio * ours).var(ddof=1) if len(some) > 1 else np.nan
+        variance += 100**2 * float(rest) / len(some) / ours.mean() ** 2
+    free = max(1, count - len(pairs))
+    margin = t_quantile(free) * sqrt(variance) / len(pairs)
+    return Figure(float(np.mean(means)), margin, count)
