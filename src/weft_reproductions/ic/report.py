@@ -11,6 +11,7 @@ import numpy as np
 from weft_reproductions.experiment import Circumstances, Summary
 from weft_reproductions.ic.cases import COMPOSED, EVOLVING, FAMILIAR, FFT, REDUCTION, name_of
 from weft_reproductions.ic.claims import (
+    FEW,
     GAME,
     PUBLISHED_A,
     PUBLISHED_B,
@@ -338,7 +339,7 @@ def _ratio(axes: Axes, rows: Sequence[PhaseRow]) -> None:
 
 def volunteers(runs: Sequence[RunRow]) -> bytes:
     """How much longer than `ico` each strategy takes: by workflow, and what changes it."""
-    title = "Among volunteers: how much longer than `ico` (%); bars: 95%, of 3 worlds or more"
+    title = "Among volunteers: how much longer than `ico` (%); bars: 95%, of 4 worlds or more"
     common = [run for run in runs if run.sweep != ""] + usual(runs)
     with figure_of(title, (2, 3), OTHERS) as (figure, panels):
         panels[1, 2].set_visible(False)
@@ -358,10 +359,8 @@ WORDS = {
 
 
 def points(runs: Sequence[RunRow], sweep: str) -> dict[str, list[RunRow]]:
-    """The runs of a sweep by its value, and with them the usual ones in the same worlds."""
-    worlds = {(run.workflow, run.world) for run in runs if run.sweep == sweep}
-    some = [r for r in usual(runs) if (r.workflow, r.world) in worlds]
-    some += [run for run in runs if run.sweep == sweep]
+    """The runs of a sweep by its value, and with them the usual ones."""
+    some = [*usual(runs), *(run for run in runs if run.sweep == sweep)]
     values = sorted({getattr(run, sweep) for run in some})
     return {shown_value(v): [r for r in some if getattr(r, sweep) == v] for v in values}
 
@@ -384,7 +383,7 @@ def _longer(
         values = [found[k].value for k in kept]
         style = {key: STYLES[name][key] for key in ("color", "marker")}
         axes.plot(at, values, linestyle="none", markersize=5, **style)
-        bars = [np.nan_to_num(found[k].margin) if found[k].graphs > 2 else 0.0 for k in kept]
+        bars = [np.nan_to_num(found[k].margin) if found[k].graphs >= FEW else 0.0 for k in kept]
         axes.errorbar(at, values, bars, fmt="none", ecolor=style["color"], elinewidth=0.8)
     plain(axes, title)
     axes.set_xticks(range(len(groups)), labels=list(groups))
