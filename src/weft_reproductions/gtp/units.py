@@ -77,7 +77,7 @@ class Settings:
         return {**asdict(self), "stg": files, "event_rate": EVENT_RATE, "weft": __version__}
 
 
-FULL = Settings(full=True, main=100, grid=24, sweeps=24)
+FULL = Settings(full=True, main=100, grid=16, sweeps=16)
 SAMPLE = Settings(full=False)
 
 
