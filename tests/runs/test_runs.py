@@ -125,7 +125,7 @@ def test_lost_outputs_are_made_again_if_needed(tmp_path: Path) -> None:
 def test_bad_input_leaves_nothing(tmp_path: Path) -> None:
     data = tmp_path / "data"
     cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-        ({"a": {"run": "cat in", "inputs": ["in"]}}, {}, "1 input file is not.* it: in; put it"),
+        ({"a": {"run": "cat in", "inputs": ["in"]}}, {}, r"it: in \(read by a\); put it"),
         ({"a": {"cost": 1}}, {}, "run"),
         ({"a": {"run": "true", "outputs": ["../x"]}}, {}, "x"),
         ({"a": {"run": "true"}}, {"on": "locl"}, "no place to run"),

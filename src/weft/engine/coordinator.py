@@ -274,6 +274,8 @@ class Coordinator:
 
     def take_sizes(self, event: TaskFinished) -> list[int]:
         """Have tasks need what they ask for by the size of what was made; those that do."""
+        if not self.tries.wants_sizes:
+            return []
         tasks, known = self.tries.made(event, self.state, self.estimates)
         if tasks:
             assert known.needs is not None

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -32,19 +31,6 @@ class Amounts(Enum):
     NO_MORE = "no host has more"
 
 
-def sizes_told(workflow: Workflow, task: int, detail: Mapping[str, Any]) -> dict[int, float]:
-    """The bytes of what a task has made, by item, as its machine tells them."""
-    told, found = detail.get("sizes"), dict[int, float]()
-    if not told:
-        return found
-    for item in workflow.out_item[workflow.out_ptr[task] : workflow.out_ptr[task + 1]].tolist():
-        name = workflow.item_names[item] if workflow.item_names is not None else None
-        size = told.get(name, told.get(str(item), told.get(item)))
-        if isinstance(size, int | float):
-            found[item] = float(size)
-    return found
-
-
 class Tries:
     """Follows from what has failed and what was made, and is kept when estimates change.
 
@@ -54,6 +40,8 @@ class Tries:
     def __init__(self, workflow: Workflow, reads: Mapping[int, float] | None = None) -> None:
         self.workflow = workflow
         self._reads = dict(reads or {})
+        # whether sizes matter: what is added later may ask by the size of what was made before
+        self.wants_sizes = bool(reads) or any(spec.expand for spec in workflow.specs.values())
         self._made: dict[int, float] = {}  # the bytes of items, as far as they were told
         self.unknown: list[str] = []  # tasks that have begun, or may, without all sizes; in words
         self.exhausted: dict[int, str] = {}  # tasks that no host has enough memory for, in words
@@ -71,7 +59,7 @@ class Tries:
     ) -> tuple[list[int], Estimates]:
         """The tasks that need something else by the size of what was made, and the estimates."""
         wf, task = self.workflow, state.attempt(event.attempt).task
-        self._made |= sizes_told(wf, task, event.detail or {})
+        self._made |= wf.sizes_made(task, (event.detail or {}).get("sizes"))
         if not self._reads or "sizes" not in (event.detail or {}):
             return [], estimates
         readers = set[int]()

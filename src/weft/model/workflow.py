@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -173,6 +174,17 @@ class Workflow(FrozenArrays):
     def spec(self, task: int) -> TaskSpec:
         """What the task is, beyond its cost."""
         return self.specs.get(task, _PLAIN)
+
+    def sizes_made(self, task: int, told: Mapping[Any, Any] | None) -> dict[int, float]:
+        """The bytes of what a task has made, by item, as its machine tells them by name."""
+        found = dict[int, float]()
+        for item in self.out_item[slice(*self.out_ptr[task : task + 2])].tolist() if told else ():
+            assert told is not None
+            name = None if self.item_names is None else self.item_names[item]
+            size = told.get(name, told.get(str(item), told.get(item)))
+            if isinstance(size, int | float):
+                found[item] = float(size)
+        return found
 
     def item_name(self, item: int) -> str:
         """The item's name; an edge is called by its two ends."""

@@ -17,7 +17,6 @@ import numpy as np
 from weft.arrays import BoolArray, FloatArray, IntArray, sealed
 from weft.engine.coordinator import Coordinator
 from weft.engine.online_estimates import differ_much
-from weft.engine.tries import sizes_told
 from weft.errors import InputError, WeftError
 from weft.executors.base import DEFAULT, find_scheme
 from weft.executors.cpu_share import INTERVAL, differs
@@ -484,7 +483,7 @@ class Estimating:
                     self._note_bytes(item, _bytes_of(directory, name))
 
     def _note_sizes(self, task: int, detail: Mapping[str, Any]) -> None:
-        for item, size in sizes_told(self.workflow, task, detail).items():
+        for item, size in self.workflow.sizes_made(task, detail.get("sizes")).items():
             self._note_bytes(item, size)
 
     def _note_bytes(self, item: int, size: float) -> None:
