@@ -13,9 +13,9 @@ import weft
 from weft.checks.runs import check_run
 from weft.errors import InputError
 from weft.runs import Options, find_rest
+from weft.runs.adopting import adopt_files
 from weft.runs.journal import read
 from weft.runs.replay import replay
-from weft.runs.rest import adopt_files
 
 Tasks = dict[str, dict[str, Any]]
 

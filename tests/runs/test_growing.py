@@ -16,10 +16,11 @@ from weft.model.causes import EXPANSION
 from weft.model.events import TasksAdded
 from weft.report.why import why_in_run
 from weft.runs import Options, find_rest
+from weft.runs.adopting import adopt_files
 from weft.runs.home import RunHome, runs
 from weft.runs.journal import read
 from weft.runs.replay import replay
-from weft.runs.rest import Rest, adopt_files
+from weft.runs.rest import Rest
 from weft.runs.summary import summarise
 
 SPLIT = """\

@@ -16,7 +16,7 @@ from weft.errors import InputError
 from weft.executors import trees
 from weft.executors.base import Workload
 from weft.runs import Options, find_rest
-from weft.runs.rest import adopt_files
+from weft.runs.adopting import adopt_files
 from weft.runs.shells import task_place
 from weft.store.store import Store
 

@@ -136,7 +136,7 @@ def test_an_adopted_output_is_kept(place: Place) -> None:
     tasks = pipeline()
     stopped(place, tasks)
     place.write("x.n", "40\n")
-    from weft.runs.rest import adopt_files
+    from weft.runs.adopting import adopt_files
 
     adopt_files(weft.load({"tasks": tasks}), place.data, ["x.n"])
     assert place.run(tasks, resume="last") == {"join"}

@@ -29,7 +29,8 @@ def adopt(
     """
     from weft import api
     from weft.quantities import first_few, many
-    from weft.runs.rest import adopt_files, last_source
+    from weft.runs.adopting import adopt_files
+    from weft.runs.summary import last_source
 
     if workflow is None:
         source, values = last_source(directory)

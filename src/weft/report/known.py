@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from weft.durable import reason as system_reason
 from weft.errors import InputError, WeftError, unknown_name
 from weft.model import Workflow
+from weft.runs.expansions import with_expansions
 from weft.runs.home import RunHome
 from weft.runs.options import Options
-from weft.runs.rest import uses_store, with_expansions
+from weft.runs.surveys import uses_store
 from weft.store.changes import COMMAND, INPUT, KeyChange, changes
 from weft.store.keys import digest_of_command
 from weft.store.store import Result, Store

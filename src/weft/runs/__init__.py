@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from weft.runs.home import RunHome
     from weft.runs.opening import find_rest, open_run, reopen_run
     from weft.runs.outcome import Failure, Outcome, RunFailedError, nothing_to_do
-    from weft.runs.rest import Rest, kept_params
+    from weft.runs.rest import Rest
     from weft.runs.session import Listener, Session
+    from weft.runs.summary import kept_params
 
 # imported when first used: the command line reads the options before it does anything
 __getattr__ = lazily(
@@ -20,8 +21,9 @@ __getattr__ = lazily(
     home="RunHome",
     opening="find_rest open_run reopen_run",
     outcome="Failure Outcome RunFailedError nothing_to_do",
-    rest="Rest kept_params",
+    rest="Rest",
     session="Listener Session",
+    summary="kept_params",
 )
 
 __all__ = [

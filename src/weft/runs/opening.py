@@ -69,7 +69,7 @@ from weft.runs.money import (
 )
 from weft.runs.options import AUTO, PLANNED, Options, chosen_strategy
 from weft.runs.replay import Replayed, replay, reused_attempts, set_out
-from weft.runs.rest import Rest, uses_store
+from weft.runs.rest import Rest
 from weft.runs.session import (
     Clock,
     Listener,
@@ -79,6 +79,7 @@ from weft.runs.session import (
     last_moment,
     moment,
 )
+from weft.runs.surveys import uses_store
 from weft.shell import check_listed
 from weft.store.digests import PYTHON, check_calls, digests_of
 

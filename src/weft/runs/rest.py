@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
-import os
 import secrets
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,46 +12,56 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.durable import reason
-from weft.errors import InputError, WeftError, unknown_name
+from weft.errors import InputError, WeftError
 from weft.executors.results import KeptResults, NoResultError, load_result
-from weft.model import Estimates, TaskSpec, Workflow
+from weft.model import Estimates, Workflow
 from weft.model.call import (
     FAR,
     Call,
     Calls,
-    NoPartError,
     Ref,
     ReturnedTasks,
     calls_of_part,
-    calls_with,
     part_of,
     replaced,
 )
-from weft.model.filenames import covers, is_many, is_there
-from weft.model.growth import check_gathered, expansion_file, files_of, grow
+from weft.model.filenames import is_there
+from weft.model.growth import check_gathered, files_of, grow
 from weft.model.resources import asks_by_inputs
 from weft.quantities import first_few, many
 from weft.runs.entries import Header
-from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
-from weft.runs.growing import CHANGED, check_added, digest_of_added, printed_by, returned_by
-from weft.runs.home import RunHome, check_private, check_system, runs
-from weft.runs.journal import decode
+from weft.runs.expansions import (
+    Regrown,
+    calls_of,
+    calls_of_rest,
+    grows,
+    with_added,
+    with_printed,
+    with_returned,
+)
+from weft.runs.former import NOTHING_FORMER, FormerTaken
+from weft.runs.home import RunHome
 from weft.runs.lock import is_driven
-from weft.runs.options import Options, parameters
-from weft.shell import text_of, there
-from weft.store.content import CONTENT
+from weft.runs.options import Options
+from weft.runs.surveys import (
+    LISTED,
+    check_edited,
+    check_protected,
+    kept_results,
+    named_by_force,
+    still_forced,
+    survey_of,
+    uses_store,
+)
 from weft.store.digests import PYTHON
 from weft.store.graph import WorkflowGraph
-from weft.store.parts import Part, folder_of, make_folder, parse, put
+from weft.store.parts import folder_of, make_folder, put
 from weft.store.run import RunStore
-from weft.store.store import KeptResult, Store, StoreError
-from weft.store.survey import EVERY_RUN, NEVER_RUN, Asked, State, Survey
+from weft.store.store import KeptResult, Store
+from weft.store.survey import EVERY_RUN, NEVER_RUN, OUTDATED, State, Survey
 
 if TYPE_CHECKING:
     from weft.runs.replay import Replayed
-
-_LISTED = 5
-_OUTDATED = (State.STALE, State.UNSURE)
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ class Rest:
     @property
     def first(self) -> int:
         """The first number of these among the results of the run."""
-        return FAR if _grows(self.complete) else len(self.numbers)
+        return FAR if grows(self.complete) else len(self.numbers)
 
     @staticmethod
     def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
@@ -117,27 +124,27 @@ class Rest:
         calls: Calls | None = None,
     ) -> Rest:
         """What the directory and its store leave to do; nothing is begun."""
-        kept = None if calls is None else _kept_results(options.directory)
+        kept = None if calls is None else kept_results(options.directory)
         expansions = dict[str, Workflow]()
-        if calls is None and _grows(workflow):
-            survey, former = _with_printed(workflow, options, expansions)
+        if calls is None and grows(workflow):
+            survey, former = with_printed(workflow, options, expansions)
         else:
-            survey, former = _survey(workflow, options, calls=calls, kept=kept)
-        if kept is not None and _grows(workflow):
-            survey, options = _with_returned(survey, options, kept, expansions)
+            survey, former = survey_of(workflow, options, calls=calls, kept=kept)
+        if kept is not None and grows(workflow):
+            survey, options = with_returned(survey, options, kept, expansions)
             calls = survey.calls
         workflow = survey.workflow
         added = {name for name, more in expansions.items() if more.n_tasks}
         for task, spec in workflow.specs.items() if added and calls is None else ():
             if spec.gathers and survey.states[task] is not State.LEFT_OUT:
                 check_gathered(workflow, task, added)
-        _check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
-        _check_protected(survey)
+        check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
+        check_protected(survey)
         names = workflow.task_names
-        runs = [state in (State.STALE, State.UNSURE) for state in survey.states]
+        runs = [state in OUTDATED for state in survey.states]
         numbers = tuple(t for t, is_run in enumerate(runs) if is_run)
         part, outer = (
-            (None, ()) if calls is None else _part_of(workflow, calls, numbers, expansions)
+            (None, ()) if calls is None else calls_of_rest(workflow, calls, numbers, expansions)
         )
         return Rest(
             workflow.part(np.array(runs, dtype=np.bool_)),
@@ -160,11 +167,11 @@ class Rest:
         """All of a run that is resumed, of which these tasks are done."""
         known = {*workflow.task_names, *WorkflowGraph(workflow).maker}  # others were up to date
         targets = tuple(target for target in options.targets if target in known)
-        replaces = _replaces(workflow, options)
-        options = replace(options, targets=targets, force=_still_forced(workflow, options, done))
-        survey, former = _survey(workflow, options, done, header, replaces=replaces)
-        _check_protected(survey, header.id)
-        _check_edited(survey, options.directory, "if it is deleted, the run makes it again")
+        replaces = named_by_force(workflow, options)
+        options = replace(options, targets=targets, force=still_forced(workflow, options, done))
+        survey, former = survey_of(workflow, options, done, header, replaces=replaces)
+        check_protected(survey, header.id)
+        check_edited(survey, options.directory, "if it is deleted, the run makes it again")
         return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey, former)
 
     def grown(self, workflow: Workflow, done: Collection[str], header: Header) -> Rest:
@@ -188,7 +195,7 @@ class Rest:
         data = self.survey.memory.data
         survey = Survey(workflow, data, Store.read(data), asked)
         added = names.difference(self.workflow.task_names)  # others may be making their files now
-        _check_edited(survey, header.options.directory, tasks=added)
+        check_edited(survey, header.options.directory, tasks=added)
         return replace(self, workflow=workflow, numbers=numbers, survey=survey)
 
     def with_returned(
@@ -198,20 +205,20 @@ class Rest:
         survey, by = self.survey, self.numbers[task]
         assert self.calls is not None
         if survey is None:
-            calls = _calls_with(self.calls, by, returned, workflow.task_names[task])
+            calls = calls_of(self.calls, by, returned, workflow.task_names[task])
             return replace(
                 self, workflow=workflow, numbers=tuple(range(len(calls))), calls=tuple(calls)
             )
         whole, more = survey.workflow, returned.workflow
         name, n = whole.task_names[by], whole.n_tasks
-        calls = _calls_with(survey.calls, by, returned, name)
+        calls = calls_of(survey.calls, by, returned, name)
         whole = whole if more is None else grow(whole, by, more)
         numbers = (*self.numbers, *range(n, whole.n_tasks))
         names, asked = {*whole.task_names}, survey.asked
         force = names if asked.force is True else {*(asked.force or ())}
         asked = replace(
             asked,
-            targets=_with_added(asked.targets, name, more),
+            targets=with_added(asked.targets, name, more),
             force=force.difference(done),
             done={*done},
         )
@@ -250,9 +257,9 @@ class Rest:
         survey = self.survey
         if survey is None:
             return set()
-        stale = survey.tasks(*_OUTDATED)
+        stale = survey.tasks(*OUTDATED)
         known = {task for task in stale if any(map(survey.store.knows, survey.outputs(task)))}
-        known |= {task for task in survey.fed_by_files() if survey.states[task] in _OUTDATED}
+        known |= {task for task in survey.fed_by_files() if survey.states[task] in OUTDATED}
         own = {number: task for task, number in enumerate(self.numbers)}
         # nobody could make what has lost its inputs
         return {own[task] for task in known if task in own and not survey.missing(task)}
@@ -303,19 +310,19 @@ class Rest:
     ) -> Rest:
         """The same of functions, of which `workflow` and `calls` are all that is declared."""
         set_out = None
-        if _grows(workflow):
-            grown = _Regrown(workflow, calls, options, home)
+        if grows(workflow):
+            grown = Regrown(workflow, calls, options, home)
             set_out = grown.add_all(header, replayed, done)
             workflow, calls, options = grown.workflow, grown.calls, grown.options
-        kept, replaces = _kept_results(options.directory), _replaces(workflow, options)
-        options = replace(options, force=_still_forced(workflow, options, done))
-        survey, former = _survey(workflow, options, done, header, calls, kept, replaces)
-        _check_edited(survey, options.directory, of_flow=True)
-        _check_protected(survey, header.id)
+        kept, replaces = kept_results(options.directory), named_by_force(workflow, options)
+        options = replace(options, force=still_forced(workflow, options, done))
+        survey, former = survey_of(workflow, options, done, header, calls, kept, replaces)
+        check_edited(survey, options.directory, of_flow=True)
+        check_protected(survey, header.id)
         names = workflow.task_names
         own = {*header.workflow.task_names}
         numbers = tuple(t for t, name in enumerate(names) if name in own)
-        part, outer = _part_of(workflow, calls, numbers, header.expansions)
+        part, outer = calls_of_rest(workflow, calls, numbers, header.expansions)
         taken = {names[t]: header.taken[names[t]] for t in outer}
         changed = [n for n, r in taken.items() if not survey.is_result(names.index(n), r.content)]
         if changed and header.python == PYTHON:
@@ -447,324 +454,15 @@ class Rest:
         for task, why in self.reasons.items():
             by_reason.setdefault(why, []).append(task)
         lines = [_of_reason(why, tasks) for why, tasks in by_reason.items()]
-        more = [f"and for {len(lines) - _LISTED} other reasons"] if lines[_LISTED:] else []
-        return [self.summary, *lines[:_LISTED], *more]
+        more = [f"and for {len(lines) - LISTED} other reasons"] if lines[LISTED:] else []
+        return [self.summary, *lines[:LISTED], *more]
 
 
 def _of_reason(why: str, tasks: list[str]) -> str:
     """A line on tasks that run for one reason."""
-    listed = first_few(tasks, _LISTED)
-    count = f" ({len(tasks):,} tasks)" if len(tasks) > _LISTED else ""
+    listed = first_few(tasks, LISTED)
+    count = f" ({len(tasks):,} tasks)" if len(tasks) > LISTED else ""
     return f"  {listed}{count}: {why}"
-
-
-def uses_store(calls: Calls | None, options: Options) -> bool:
-    """Whether results are known by their keys: not by times of files that were made elsewhere."""
-    return calls is not None or not _is_carried(options) or options.trust == CONTENT
-
-
-def _is_carried(options: Options) -> bool:
-    """Whether the files of commands travel to the machines and back."""
-    from weft.executors.base import find_scheme
-
-    return not (find_scheme(options.on).here or options.shared)
-
-
-def _survey(
-    workflow: Workflow,
-    options: Options,
-    done: Collection[str] = (),
-    header: Header | None = None,
-    calls: Calls | None = None,
-    kept: KeptResults | None = None,
-    replaces: Collection[str] | None = None,
-    before: _Before | None = None,
-) -> tuple[Survey, FormerTaken]:
-    """What is known of a directory; and what of it comes from runs of earlier versions."""
-    data = options.directory.absolute()
-    store, forced = Store.read(data), _forced(workflow, options.force)
-    again = {} if before is None else before.again
-    asked = Asked(
-        options.targets,
-        forced if forced is True or not again else {*(forced or ()), *again},
-        done,
-        {} if header is None else header.after,
-        trust=options.trust,
-        replaces=_replaces(workflow, options) if replaces is None else replaces,
-        keeps_temp=header is not None and bool(header.left_out),
-        anywhere=options.absolute,
-    )
-    if kept is not None:
-        asked = replace(asked, after={}, every_result=options.keep_results, has_result=kept.has)
-        return Survey(workflow, data, store, asked, calls), NOTHING_FORMER
-    asked = replace(asked, carried=_is_carried(options))
-    survey = Survey(workflow, data, store, asked)
-    former = take_former(survey, "" if header is None else header.id)
-    if former.tasks:
-        store.add_lines(parse(former.lines).lines)
-        survey = Survey(workflow, data, store, asked)
-    for name in again.keys() - ({*workflow.task_names} if forced is True else forced or set()):
-        task = workflow.task_names.index(name)
-        if survey.states[task] is State.STALE:
-            survey.reasons[task] = again[name]
-    return survey, former
-
-
-@dataclass
-class _Before:
-    """What is known of expansions before anything runs."""
-
-    expansions: dict[str, Workflow] = field(default_factory=dict)  # by the task that has printed it
-    again: dict[str, str] = field(default_factory=dict)  # tasks that must run for it, and why
-    # files of patterns of which nothing is there, by pattern
-    gone: dict[str, list[str]] = field(default_factory=dict)
-
-    def look_for(self, survey: Survey) -> None:
-        """Take note of what tasks that are up to date have made, but is not there."""
-        for result in survey.results:
-            for pattern, files in result.matched.items() if result is not None else ():
-                if not survey.files_of(pattern):
-                    self.gone[pattern] = list(files)
-
-    def first(self, survey: Survey) -> dict[str, str]:
-        """The tasks that must run before others are added, each with the reason.
-
-        What was added before comes after nobody: it may not begin while its files are made again.
-        """
-        workflow, states, graph = survey.workflow, survey.states, WorkflowGraph(survey.workflow)
-        names, todo, found = workflow.task_names, list[int](), dict[str, str]()
-        for task in survey.tasks(*_OUTDATED):
-            if workflow.spec(task).added_by is not None:
-                read = (file for file in graph.read[task] if file in graph.inner)
-                inner = {graph.maker[file]: file for file in read}
-                todo += [maker for maker in inner if states[maker] in _OUTDATED]
-                found |= {
-                    names[maker]: f"its output {file} is missing, and {names[task]} needs it"
-                    for maker, file in inner.items()
-                    if not is_there(str(survey.memory.data), file)
-                }
-            if names[task] in self.expansions and self.expansions[names[task]].n_tasks:
-                todo += [other for other in graph.before[task] if states[other] in _OUTDATED]
-        while todo:
-            task = todo.pop()
-            if states[task] is State.STALE:
-                found.setdefault(names[task], survey.reasons[task])
-            else:
-                todo += [other for other in graph.before[task] if states[other] in _OUTDATED]
-        return {name: why for name, why in found.items() if name not in self.again}
-
-
-def _with_printed(
-    workflow: Workflow, options: Options, expansions: dict[str, Workflow]
-) -> tuple[Survey, FormerTaken]:
-    """The survey with the tasks that are added by what is up to date.
-
-    Where one of them needs what another has to make again, they are added when that is there.
-    """
-    before = _Before()
-    while True:
-        survey, former = _grown_before(workflow, options, before)
-        needed = before.first(survey)
-        if not needed:
-            expansions |= before.expansions
-            return survey, former
-        if _as_far_as_known(workflow, options) != options:  # what is named would not be there
-            maker, why = next(iter(needed.items()))
-            raise InputError(f"{maker}: {why}: run {maker} first (`weft run ... {maker}`)")
-        before = _Before(again=before.again | needed)
-
-
-def _grown_before(
-    workflow: Workflow, options: Options, before: _Before
-) -> tuple[Survey, FormerTaken]:
-    workflow = _passing_own(workflow, options.directory)
-    known = _as_far_as_known(workflow, options)
-    survey, former = _survey(workflow, known, before=before)
-    while news := _known_expansions(survey, before.expansions):
-        before.look_for(survey)
-        workflow = _with_known(workflow, options, news, before)
-        workflow = _passing_own(workflow, options.directory)
-        known = _as_far_as_known(workflow, options)
-        survey, former = _survey(workflow, known, before=before)
-    return (survey, former) if known == options else _survey(workflow, options, before=before)
-
-
-def _passing_own(workflow: Workflow, directory: Path) -> Workflow:
-    """Have commands that print tasks to the letter read nothing of what these have made before."""
-    specs = dict[int, TaskSpec]()
-    for task, spec in workflow.specs.items():
-        command = text_of(spec.run or "", spec.shell, spec.around) if spec.expand else ""
-        if named := there(command, str(directory), spec.ignores):
-            try:
-                more = printed_by(workflow.task_names[task], directory)
-            except WeftError:  # it says so when it is added
-                continue
-            made = [file for file, maker in files_of(more).items() if maker]
-            own = [n for n in named if any(f == n or f.startswith(f"{n}/") for f in made)]
-            own += [n for n in named if any(is_many(f) and covers(f, n) for f in made)]
-            if own:
-                specs[task] = replace(spec, ignores=(*spec.ignores, *own))
-    return replace(workflow, specs={**workflow.specs, **specs}) if specs else workflow
-
-
-def _as_far_as_known(workflow: Workflow, options: Options) -> Options:
-    """What is asked for before all tasks are there: other names may be of tasks that are added."""
-    if not _grows(workflow):
-        return options
-    names, force = workflow.task_names, options.force
-    if not isinstance(force, bool):
-        force = tuple(one for one in force if one in names or fnmatch.filter(names, one))
-    known = {*names, *WorkflowGraph(workflow).maker}
-    targets = options.targets if known.issuperset(options.targets) else ()
-    return replace(options, force=force, targets=targets)
-
-
-def with_expansions(workflow: Workflow, options: Options) -> Workflow:
-    """The workflow with the tasks that are added by what is up to date, as a run would begin."""
-    if not _grows(workflow):
-        return workflow
-    return _grown_before(workflow, options, _Before())[0].workflow
-
-
-def _known_expansions(survey: Survey, known: Mapping[str, Workflow]) -> list[int]:
-    """The tasks that add others and are up to date, but for those that are known."""
-    names, specs, data = survey.workflow.task_names, survey.workflow.specs, survey.memory.data
-    up_to_date = [t for t in specs if specs[t].expand and survey.states[t] is State.UP_TO_DATE]
-    new = (t for t in up_to_date if names[t] not in known)
-    return [t for t in new if os.path.exists(os.path.join(data, expansion_file(names[t])))]
-
-
-def _with_known(
-    workflow: Workflow, options: Options, news: Collection[int], before: _Before
-) -> Workflow:
-    """The workflow with what tasks have printed before; one that cannot be added is made again."""
-    for task in news:
-        name = workflow.task_names[task]
-        try:
-            more = printed_by(name, options.directory, before.gone)
-            grown = grow(workflow, task, more)
-            check_added(grown, workflow.n_items, options.directory, options.absolute)
-            workflow, before.expansions[name] = grown, more
-        except WeftError as error:  # it says so when it is run
-            before.expansions[name] = Workflow.from_items("", [], [], [])
-            before.again[name] = f"what it has printed before cannot be added: {error}"
-    return workflow
-
-
-def _grows(workflow: Workflow) -> bool:
-    return any(spec.expand for spec in workflow.specs.values())
-
-
-def _calls_with(calls: Calls, by: int, returned: ReturnedTasks, name: str) -> list[Call | None]:
-    try:
-        return calls_with(calls, by, returned, name)
-    except (NoPartError, TypeError) as error:  # the latter: a list where a set should hold it
-        raise InputError(f"a task cannot take it as its result: {error}") from None
-
-
-def _part_of(
-    workflow: Workflow, calls: Calls, numbers: Sequence[int], expansions: Mapping[str, Workflow]
-) -> tuple[tuple[Call | None, ...], tuple[int, ...]]:
-    """The calls of a part, and others whose results it needs, or which have added tasks."""
-    if not _grows(workflow):
-        return calls_of_part(calls, numbers)
-    also = [workflow.task_names.index(name) for name in expansions]
-    return calls_of_part(calls, numbers, FAR, also)
-
-
-def _with_added(targets: Collection[str], name: str, more: Workflow | None) -> tuple[str, ...]:
-    """What is asked for: with a task, all that it adds."""
-    added = more.task_names if more is not None and name in targets else ()
-    return tuple(dict.fromkeys((*targets, *added)))
-
-
-def _with_returned(
-    survey: Survey, options: Options, kept: KeptResults, known: dict[str, Workflow]
-) -> tuple[Survey, Options]:
-    """The survey of a flow with what functions have added before, if they are up to date.
-
-    One whose tasks cannot be added, or that has to be made again for them, is forced: it runs.
-    """
-    declared = survey.workflow, survey.calls, options.targets
-    while True:
-        workflow, calls, names = survey.workflow, survey.calls, survey.workflow.task_names
-        is_new = [t for t, spec in workflow.specs.items() if spec.expand and names[t] not in known]
-        new = [t for t in is_new if survey.states[t] is State.UP_TO_DATE]
-        lost = [n for n in known if survey.states[names.index(n)] is not State.UP_TO_DATE]
-        if lost:
-            (workflow, calls, targets), new = declared, []
-            options = replace(options, targets=targets)
-            known.clear()
-        elif not new:
-            return survey, options
-        for task in new:
-            name, result = names[task], survey.results[task]
-            try:
-                if result is None or result.call is None or not kept.has(result.call):
-                    raise NoResultError(name)
-                folder = Path(kept.folder(result.call.run))
-                returned = returned_by(folder, result.call.number, name)
-                more = returned.workflow
-                grown = workflow if more is None else grow(workflow, task, more)
-                workflow, calls = grown, _calls_with(calls, task, returned, name)
-                known[name] = more or Workflow.from_items("", [], [], [])
-                options = replace(options, targets=_with_added(options.targets, name, more))
-            except WeftError:  # it says so when it is run
-                lost.append(name)
-        if lost:
-            force = () if isinstance(options.force, bool) else options.force
-            options = replace(options, force=(*force, *lost))
-        survey, _ = _survey(workflow, options, calls=calls, kept=kept)
-
-
-class _Regrown:
-    """A flow with all that a run has added to it, as what its functions returned is kept there."""
-
-    def __init__(self, workflow: Workflow, calls: Calls, options: Options, home: RunHome) -> None:
-        self.workflow, self.calls, self.options, self._home = workflow, calls, options, home
-
-    def add_all(
-        self, header: Header, replayed: Replayed, done: Collection[str]
-    ) -> tuple[Call | None, ...]:
-        """Add what was there when the run set out, then the rest; its calls in between."""
-        for name in header.expansions:
-            self._add(name, FAR + list(header.taken).index(name))
-        own, names = {*replayed.declared.task_names}, self.workflow.task_names
-        numbers = [t for t, name in enumerate(names) if name in own]
-        set_out, _ = _part_of(self.workflow, self.calls, numbers, header.expansions)
-        names, digests = header.workflow.task_names, replayed.driver.coordinator.expanded
-        for task, digest in digests.items():
-            self._add(names[task], task, digest if header.python == PYTHON else "")
-        for task, name in enumerate(names):  # some add nothing
-            if name in done and task not in digests and header.workflow.spec(task).expand:
-                self._add(name, task)
-        return set_out
-
-    def _add(self, name: str, number: int, digest: str = "") -> None:
-        task = self.workflow.task_names.index(name)
-        try:
-            returned = returned_by(self._home.results, number, name)
-            if digest and digest_of_added(returned.workflow, returned) != digest:
-                raise InputError(CHANGED)
-            self.calls = _calls_with(self.calls, task, returned, name)
-        except WeftError as error:
-            raise InputError(
-                f"the tasks that {name!r} has added cannot be had any more ({error}): begin a new "
-                "run (without resume)"
-            ) from None
-        if returned.workflow is not None:
-            self.workflow = grow(self.workflow, task, returned.workflow)
-        targets = _with_added(self.options.targets, name, returned.workflow)
-        self.options = replace(self.options, targets=targets)
-
-
-def _kept_results(directory: Path) -> KeptResults:
-    """The results of a directory's runs; they are pickles, which run code."""
-    data = directory.absolute()
-    for place in (data / ".weft", data / ".weft" / "runs"):
-        if place.exists():
-            check_private(place)
-    return KeptResults(data)
 
 
 def _result_of(survey: Survey, task: int) -> KeptResult:
@@ -774,148 +472,6 @@ def _result_of(survey: Survey, task: int) -> KeptResult:
     return result.call
 
 
-def _still_forced(workflow: Workflow, options: Options, done: Collection[str]) -> tuple[str, ...]:
-    """The tasks that a run which is resumed has still to run, whatever is known of them."""
-    force = _forced(workflow, options.force)
-    names = {*workflow.task_names} if force is True else force or set[str]()
-    return tuple(names - {*done})
-
-
-def _forced(workflow: Workflow, wanted: bool | Sequence[str]) -> bool | set[str]:
-    """The tasks that are meant by names and patterns."""
-    if isinstance(wanted, bool):
-        return wanted
-    names, found = workflow.task_names, set[str]()
-    for pattern in wanted:
-        meant = {pattern} if pattern in names else set(fnmatch.filter(names, pattern))
-        if not meant:
-            raise InputError(unknown_name("task", pattern, names))
-        found |= meant
-    return found
-
-
-def _replaces(workflow: Workflow, options: Options) -> set[str]:
-    """The tasks that may replace what is protected: those that are named, not just all."""
-    named = () if isinstance(options.force, bool) else options.force
-    forced = _forced(workflow, tuple(pattern for pattern in named if pattern != "*"))
-    return set() if isinstance(forced, bool) else forced
-
-
-def _check_protected(survey: Survey, run: str = "") -> None:
-    """Refuse to make again what is protected."""
-    names = survey.workflow.task_names
-    for task in survey.tasks(State.STALE):
-        if file := survey.shielded(task, run):
-            why = survey.reasons[task]
-            told = f" ({why})" if why else ""
-            raise InputError(
-                f"{file} is protected, and {names[task]} would make it again{told}: "
-                f"`weft run --force {names[task]}` does"
-            )
-
-
 def _is_live(data: Path, run: str) -> bool:
     home = RunHome(data / ".weft" / "runs" / run)
     return home.path.is_dir() and is_driven(home)
-
-
-def _check_edited(
-    survey: Survey,
-    directory: Path,
-    otherwise: str = "",
-    of_flow: bool = False,
-    tasks: Collection[str] | None = None,
-) -> None:
-    """Refuse to write over what somebody has changed by hand, or to delete what weft never made.
-
-    With `tasks`, these alone are looked at.
-    """
-    for file, output, task, changed in survey.foreign:
-        if tasks is not None and task not in tasks:
-            continue
-        whose = (
-            f"somebody has changed {file}, and"
-            if changed
-            else f"weft did not make {file}, or has no record of it, but"
-        )
-        adopt = f"`weft adopt {shlex.quote(output)}` takes all of it as what {task} gives, "
-        force = f"weft.run(..., force=[{task!r}])" if of_flow else f"`weft run --force {task}`"
-        raise InputError(
-            f"{whose} it is among {output}, which {task} makes and replaces whole: move it "
-            f"elsewhere; {'' if of_flow else adopt}{force} deletes it"
-        )
-    edited = [one for one in survey.edited if tasks is None or one.task in tasks]
-    if not edited:
-        return
-    listed = ", ".join(f"{file} (of {task})" for file, task in edited[:_LISTED])
-    more = f" and {len(edited) - _LISTED} more" if edited[_LISTED:] else ""
-    first, where = edited[0], "" if directory == Path() else f" --dir {directory}"
-    if of_flow:
-        again = f"weft.run(..., force=[{first.task!r}]) makes it again"
-        raise InputError(f"somebody has changed what weft has made: {listed}{more}: {again}")
-    name = shlex.quote(first.file)
-    raise InputError(
-        f"somebody has changed what weft has made: {listed}{more}: "
-        f"`weft adopt {name}{where}` keeps it as it is, "
-        f"`weft run --force {first.task}` makes it again" + (f"; {otherwise}" if otherwise else "")
-    )
-
-
-def adopt_files(workflow: Workflow, directory: Path, files: Sequence[str]) -> list[str]:
-    """Have outputs count as what their tasks give from what is there now; the tasks."""
-    check_system()
-    options = Options(directory=directory)
-    workflow = with_expansions(workflow, options)
-    survey, former = _survey(workflow, options)
-    lines, tasks = [former.lines, *survey.adopt(files)], survey.makers(files)
-    survey.store.add_lines(parse(b"".join(lines)).lines)
-    _check_adopted(Survey(workflow, survey.memory.data, survey.store, survey.asked), tasks)
-    make_folder(directory)
-    part = Part(survey.store.folder, f"adopted-{secrets.token_hex(4)}")
-    try:
-        part.append(b"".join(lines))
-    except OSError as error:
-        raise StoreError(f"{survey.store.folder}: {reason(error)}: nothing is adopted") from None
-    finally:
-        part.close()
-    return [workflow.task_names[task] for task in tasks]
-
-
-def _check_adopted(survey: Survey, tasks: Collection[int]) -> None:
-    """Refuse to adopt what the next run would make again all the same."""
-    names = survey.workflow.task_names
-    for task in tasks:
-        if survey.states[task] is State.UP_TO_DATE:
-            continue
-        why, waits = survey.reasons[task], survey.waited_for(task)
-        told = (
-            f"what {names[task]} gives cannot be adopted: the next run would make it again ({why})"
-        )
-        if waits:
-            first = waits[0]
-            files = " ".join(map(shlex.quote, survey.outputs(first)))
-            told += (
-                f", since {names[first]} is not up to date: {survey.reasons[first]}. Make that "
-                f"first (`weft run FILE {names[first]}`)"
-                + (f", or adopt {files}, too" if files else "")
-            )
-        raise InputError(told)
-
-
-def last_source(directory: Path) -> tuple[str, dict[str, Any]]:
-    """The file of the workflow that was run last in a directory, and its parameters."""
-    for home in runs(directory):
-        if source := _header(home).get("source"):
-            return str(source), kept_params(home)
-    raise InputError("no workflow was run here yet: name its file with --workflow")
-
-
-def kept_params(home: RunHome) -> dict[str, Any]:
-    """The parameters that a run was given."""
-    return parameters(_header(home).get("options", {}).get("params", {}))
-
-
-def _header(home: RunHome) -> dict[str, Any]:
-    with home.journal.open("rb") as file:
-        header: dict[str, Any] = decode(file.readline().partition(b" ")[2])
-    return header

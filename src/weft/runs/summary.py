@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from weft.durable import reason
-from weft.runs.home import RunHome
+from weft.errors import InputError
+from weft.runs.home import RunHome, runs
 from weft.runs.journal import decode, scan
 from weft.runs.lock import is_driven
+from weft.runs.options import parameters
 
 _STATUSES = ("finished", "failed", "stopped")
 # a quote inside JSON text is written \", so these bytes are nothing but such keys and values
@@ -104,3 +107,22 @@ def _seconds(lines: list[bytes]) -> float | None:
         if isinstance(time, (int, float)) and not isinstance(time, bool):
             return float(time)
     return None
+
+
+def last_source(directory: Path) -> tuple[str, dict[str, Any]]:
+    """The file of the workflow that was run last in a directory, and its parameters."""
+    for home in runs(directory):
+        if source := _first_line(home).get("source"):
+            return str(source), kept_params(home)
+    raise InputError("no workflow was run here yet: name its file with --workflow")
+
+
+def kept_params(home: RunHome) -> dict[str, Any]:
+    """The parameters that a run was given."""
+    return parameters(_first_line(home).get("options", {}).get("params", {}))
+
+
+def _first_line(home: RunHome) -> dict[str, Any]:
+    with home.journal.open("rb") as file:
+        header: dict[str, Any] = decode(file.readline().partition(b" ")[2])
+    return header

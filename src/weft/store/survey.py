@@ -52,6 +52,9 @@ class State(Enum):
     LEFT_OUT = "left out"  # nothing that was asked for needs it
 
 
+OUTDATED = (State.STALE, State.UNSURE)  # what will run, or may
+
+
 class Decided(NamedTuple):
     """Tasks that were unsure, and are not any more."""
 
@@ -81,6 +84,7 @@ class Asked:
 
     targets: Collection[str] = ()  # tasks or files; none: all
     force: Collection[str] | bool = False  # tasks that are run whatever is known; True: all
+    again: Mapping[str, str] = field(default_factory=dict)  # tasks that others need, and why
     done: Collection[str] = ()  # tasks that this run has done: without outputs, they count, too
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # see `keys_before`
     trust: str = CONTENT
@@ -219,7 +223,7 @@ class Survey:
         """
         found: dict[str, dict[str, str]] = {}
         names = self.workflow.task_names
-        for task in self.tasks(State.STALE, State.UNSURE):
+        for task in self.tasks(*OUTDATED):
             for other in self._only_after(task):
                 recipe = self._recipes[other]
                 if self.states[other] is State.UP_TO_DATE and recipe is not None:
@@ -417,7 +421,7 @@ class Survey:
     def waited_for(self, task: int) -> list[int]:
         """The tasks right before a task that are not up to date."""
         before = self._graph.before[task]
-        return [t for t in before if self.states[t] in (State.STALE, State.UNSURE)]
+        return [t for t in before if self.states[t] in OUTDATED]
 
     def adopt(self, files: Iterable[str]) -> list[bytes]:
         """Lines by which files count as what their tasks give from what is there now."""
@@ -479,7 +483,9 @@ class Survey:
         self._recipes[task] = recipe
         spec = self.workflow.spec(task)
         if self._is_forced(task):
-            return State.STALE, "asked for", None
+            name = self.workflow.task_names[task]
+            reason = "asked for" if self._is_asked(name) else self.asked.again[name]
+            return State.STALE, reason, None
         known = self.calls[task] is not None or self._graph.made[task] or spec.cache
         if not known and self.workflow.task_names[task] not in self.asked.done:
             return State.STALE, EVERY_RUN, None
@@ -516,8 +522,12 @@ class Survey:
         return [result for result in self.made_by(task) if agrees(result)]
 
     def _is_forced(self, task: int) -> bool:
+        name = self.workflow.task_names[task]
+        return name in self.asked.again or self._is_asked(name)
+
+    def _is_asked(self, name: str) -> bool:
         force = self.asked.force
-        return force is True or bool(force and self.workflow.task_names[task] in force)
+        return force is True or bool(force and name in force)
 
     def _without_recipe(self, task: int, note: str) -> tuple[State, str, Result | None]:
         """What can be said of a task whose inputs are not all known."""
@@ -726,8 +736,8 @@ class Survey:
 
     def _find_edited(self) -> None:
         """The outputs that are on disk as weft never made them."""
-        for task in self.tasks(State.UP_TO_DATE, State.STALE, State.UNSURE):
-            if self.reasons[task] == "asked for":
+        for task in self.tasks(State.UP_TO_DATE, *OUTDATED):
+            if self._is_asked(self.workflow.task_names[task]):
                 continue
             for name in self._graph.made[task]:
                 content = self._disk.get(name)
@@ -784,7 +794,7 @@ class Survey:
     def _add_needed(self) -> None:
         """Make again what is missing and read by what runs, or may run; and so on from there."""
         graph, names = self._graph, self.workflow.task_names
-        todo = self.tasks(State.STALE, State.UNSURE)
+        todo = self.tasks(*OUTDATED)
         while todo:
             task = todo.pop()
             for other, file in self._missing_inputs(task):

@@ -27,7 +27,7 @@ from weft.report.words import (
     recovery_of,
 )
 from weft.runs.home import check_system
-from weft.runs.rest import uses_store
+from weft.runs.surveys import uses_store
 from weft.store.content import CONTENT
 
 if TYPE_CHECKING:
