@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from weft.errors import InputError
-from weft.formats.resources import REQUEST_FIELDS, request_from_fields
+from weft.formats.resources import REQUEST_FIELDS, check_memory, request_from_fields
 from weft.lazy import drawn_by
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
 from weft.model.call import FileRef, ReturnedTasks, bare, files_of, qualified_name, refs
@@ -259,7 +259,9 @@ class Flow:
         place = f"task {label!r}"
         needs: dict[str, Any] = {"cores": cores, "parallel": parallel, "memory": memory}
         needs |= {"gpus": gpus, "resources": resources, "pools": pools, "on": on, "not_on": not_on}
-        request = request_from_fields(_said(needs), place)
+        said = _said(needs)
+        check_memory(said, place)
+        request = request_from_fields(said, place)
         if cost is None and request is not None and request.seconds:
             cost = request.seconds[0]
         if not isinstance(expand, bool):

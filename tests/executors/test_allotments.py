@@ -302,6 +302,7 @@ def test_places(on: str, processors: int | None, asked: dict[str, float]) -> Non
         ("local:memory=8XB", "unknown unit 'XB'"),
         ("local:memory=-8GB", "no amount"),
         ("local:memory=2*inputs", "does not depend on tasks"),
+        ("local:memory=16", "16 without a unit is 16 bytes: write 16GB"),
         ("local:gpus=0.5", "no number of gpus"),
         ("local:cores=0", "no number of processors"),
         ("local:cores=2,cores=3", "says cores twice"),

@@ -127,7 +127,7 @@ def test_without_resources_a_workflow_is_that_of_the_papers() -> None:
     workflow = load(document(WORKFLOW), resources=False)
     assert all(spec.request is None for spec in workflow.specs.values())
     assert workflow.pools == {}
-    plain = load({"tasks": {"a": {"cost": 1, "memory": 3}}}, resources=False)
+    plain = load({"tasks": {"a": {"cost": 1, "memory": "3GB"}}}, resources=False)
     assert dict(plain.specs) == {}
 
 
@@ -143,6 +143,8 @@ WRONG_TASKS = [
     ({"cores": [1, 2], "parallel": {"1": 4, "2": 0}}, ".parallel", "more than 0"),
     ({"memory": "8Gb"}, ".memory", "unknown unit 'Gb'"),
     ({"memory": -1}, ".memory", "negative"),
+    ({"memory": 8}, ".memory", "8 without a unit is 8 bytes: write 8GB, or 8B"),
+    ({"memory": "0.5"}, ".memory", "write 0.5GB, or 0.5B"),
     ({"memory": "1 - 2"}, ".memory", "0 or more"),
     ({"memory": float("inf")}, ".memory", "finite"),
     ({"memory": "1e40GB"}, ".memory", "out of range"),
@@ -168,7 +170,8 @@ def test_a_wrong_request_says_what_and_where(fields: Any, place: str, problem: s
 
 WRONG_HOSTS: list[tuple[Any, str, str]] = [
     ({"hosts": {"a": {"cores": 0}}}, "hosts.a.cores", "1 to"),
-    ({"hosts": {"a": {"memory": 1}}}, "hosts.a", "it has no cores"),
+    ({"hosts": {"a": {"memory": "1GB"}}}, "hosts.a", "it has no cores"),
+    ({"hosts": {"a": {"cores": 1, "memory": 64}}}, "hosts.a.memory", "write 64GB, or 64B"),
     ({"hosts": {"a": {"coers": 1}}}, "hosts.a", "did you mean 'cores'"),
     ({"hosts": {"a": {"cores": 1, "memory": "2 * inputs"}}}, "hosts.a.memory", "with a unit"),
     ({"hosts": {"a": {"cores": 1, "memory": "2XB"}}}, "hosts.a.memory", "unknown unit"),
@@ -269,7 +272,16 @@ SIZES = st.one_of(
     st.integers(1, 900).map(lambda n: n * 1024.0**3),
 )
 TEXTS = st.sampled_from(
-    ["8GB", "8 GiB", "2GB + 1.5 * inputs", "(1MB + inputs) * attempt", "0", "1500", "2.5e3kB"]
+    [
+        "8GB",
+        "8 GiB",
+        "2GB + 1.5 * inputs",
+        "(1MB + inputs) * attempt",
+        "0",
+        "1500000",
+        "1500B",
+        "2.5e3kB",
+    ]
 )
 SOME = settings(deadline=None, max_examples=examples(100))
 
@@ -310,6 +322,15 @@ def test_requests_come_back(asked: list[Request | None], default: Amount | None)
     workflow = Workflow.from_items("w", names, [1.0] * len(names), [], specs=specs)
     content = json.loads(json.dumps(workflow_to_dict(workflow)))
     assert dict(workflow_from_dict(content).specs) == specs
+
+
+def test_few_bytes_are_written_with_their_unit() -> None:
+    """Some formats have no units: what comes of them is read back."""
+    asked = {0: TaskSpec(request=Request(memory=Amount("1500")))}
+    workflow = Workflow.from_items("w", ["a"], [1.0], [], specs=asked)
+    content: dict[str, Any] = workflow_to_dict(workflow)
+    assert content["tasks"]["a"]["memory"] == "1500B"
+    assert workflow_from_dict(content).spec(0).request == Request(memory=Amount("1500B"))
 
 
 def test_two_defaults_cannot_be_written() -> None:

@@ -323,6 +323,7 @@ def test_a_task_asks_for_cores_memory_and_more() -> None:
         ({"cores": 0}, "task 'max'.cores: a task takes 1 to"),
         ({"memory": "8 XB"}, "task 'max'.memory: .* unknown unit"),
         ({"memory": -1}, "negative"),
+        ({"memory": 8}, "task 'max'.memory: 8 without a unit is 8 bytes"),
         ({"cores": (1, 2)}, "must say its parallel share"),
         ({"gpus": 1.5}, "whole number"),
     ],

@@ -68,7 +68,7 @@ def request_fields(request: Request) -> dict[str, Any]:
     elif request.parallel is not None:
         fields["parallel"] = plain(request.parallel)
     if request.memory is not None:
-        fields[MEMORY] = amount_field(request.memory)
+        fields[MEMORY] = memory_field(request.memory)
     if request.gpus:
         fields[GPUS] = request.gpus
     if request.resources:
@@ -138,6 +138,13 @@ def amount_of(value: object, *place: Place) -> Amount:
         raise error.at(place_of(*place)) from None
 
 
+def check_memory(fields: Fields, *place: Place) -> None:
+    """Refuse `memory: 8`: nobody means eight bytes."""
+    amount = amount_of(fields[MEMORY], *place, MEMORY) if MEMORY in fields else None
+    if amount is not None and amount.lacks_unit:
+        raise wrong(amount.without_unit, *place, MEMORY)
+
+
 def fixed_amount(value: object, *place: Place) -> float:
     """What a host has: a number, or one with a unit."""
     amount = amount_of(value, *place)
@@ -153,6 +160,11 @@ def amount_field(amount: Amount) -> int | float | str:
     except ValueError:
         return amount.text
     return value if str(value) == amount.text else amount.text
+
+
+def memory_field(amount: Amount) -> int | float | str:
+    """An amount of memory as a file shows it."""
+    return f"{amount.text}B" if amount.lacks_unit else amount_field(amount)
 
 
 def size_field(value: float) -> int | float | str:

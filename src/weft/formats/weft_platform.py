@@ -30,13 +30,16 @@ from weft.formats.fields import (
     wrong,
 )
 from weft.formats.resources import (
+    check_memory,
     fixed_amount,
+    memory_field,
     named_amounts,
     names_of,
     pools_of,
     size_field,
 )
 from weft.model import Link, Platform, Processor
+from weft.model.amounts import Amount
 from weft.model.resources import GPUS, MEMORY, Host
 
 FIELDS = ("processors", "hosts", "pools", "network", "links")
@@ -131,6 +134,7 @@ def _read_hosts(section: object, processors: list[Processor]) -> dict[str, Host]
 
 def _host_has(host: str, fields: Mapping[object, object]) -> Host:
     place = ("hosts", host)
+    check_memory(fields, *place)
     amounts = {MEMORY: fixed_amount(fields[MEMORY], *place, MEMORY)} if MEMORY in fields else {}
     if GPUS in fields:
         amounts[GPUS] = float(whole_number(fields[GPUS], *place, GPUS))
@@ -331,8 +335,9 @@ def _host_with_cores(
 def _host_fields(host: Host) -> dict[str, object]:
     """What a host has beside its processors."""
     others = {kind: v for kind, v in sorted(host.amounts.items()) if kind not in (MEMORY, GPUS)}
+    memory = Amount(str(size_field(host.amounts.get(MEMORY, 0.0))))
     return {
-        **({MEMORY: size_field(host.amounts[MEMORY])} if MEMORY in host.amounts else {}),
+        **({MEMORY: memory_field(memory)} if MEMORY in host.amounts else {}),
         **({GPUS: plain(float(host.amounts[GPUS]))} if GPUS in host.amounts else {}),
         **({"resources": {kind: size_field(v) for kind, v in others.items()}} if others else {}),
         **({"price_of": "host"} if host.whole_price else {}),

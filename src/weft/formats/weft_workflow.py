@@ -33,8 +33,9 @@ from weft.formats.origins import NOWHERE, SourceText
 from weft.formats.parts import Expansion, plain_workflow
 from weft.formats.resources import (
     REQUEST_FIELDS,
-    amount_field,
     amount_of,
+    check_memory,
+    memory_field,
     pools_of,
     request_fields,
     request_from_fields,
@@ -198,6 +199,7 @@ def _defaults(section: object) -> Defaults:
 
 def _default(fields: Fields, known: Sequence[str], *place: str) -> tuple[Fields, Amount | None]:
     check_fields(fields, known, *place)
+    check_memory(fields, *place)
     memory = amount_of(fields[MEMORY], *place, MEMORY) if MEMORY in fields else None
     fields = {key: v for key, v in fields.items() if key not in (MEMORY, CATEGORIES)}
     request_from_fields(fields, *place)
@@ -261,6 +263,7 @@ def _specs(
     specs: dict[int, TaskSpec] = {}
     for i, (task, fields) in enumerate(bodies.items()):
         shell, default_memory = around[i]
+        check_memory(fields, "tasks", task)
         request = request_from_fields(fields, "tasks", task, default_memory=default_memory)
         marks = _output_marks(fields, task)
         if request is not None or marks or not _SPEC_FIELDS.isdisjoint(fields):
@@ -543,11 +546,11 @@ def _default_memories(workflow: Workflow) -> dict[str, object]:
             )
         common = None
     by_category = {
-        category: {MEMORY: amount_field(memory)}
+        category: {MEMORY: memory_field(memory)}
         for category, memory in found.items()
         if category is not None and memory is not None and memory != common
     }
-    content: dict[str, object] = {} if common is None else {MEMORY: amount_field(common)}
+    content: dict[str, object] = {} if common is None else {MEMORY: memory_field(common)}
     return content | ({CATEGORIES: by_category} if by_category else {})
 
 

@@ -333,10 +333,12 @@ def platform_from_wfformat(content: Mapping[str, object]) -> Platform:
         fields = mapping(entry, *place, i)
         host = name(required(fields, "nodeName", *place, i), *place, i, "nodeName")
         cpu = mapping(fields.get("cpu", {}), *place, i, "cpu")
-        has = {"cores": number(cpu.get("coreCount", 1), *place, i, "cpu", "coreCount")}
+        cores = number(cpu.get("coreCount", 1), *place, i, "cpu", "coreCount")
+        has: dict[str, object] = {"cores": cores}
         if "memoryInBytes" in fields:
-            has[MEMORY] = number(fields["memoryInBytes"], *place, i, "memoryInBytes")
-        hosts.setdefault(host, dict(has))
+            memory = number(fields["memoryInBytes"], *place, i, "memoryInBytes")
+            has[MEMORY] = f"{plain(memory)}B"
+        hosts.setdefault(host, has)
     if not hosts:
         raise wrong("this is a workflow that names no machines, not a platform", *place)
     try:

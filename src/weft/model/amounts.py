@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)\s*([A-Za-z]*)|([A-Za-z_]\w*)|(.))"
 )
 _LONGEST = 200  # characters of a formula
+_LEAST_BARE = 1e6  # bytes of memory that are believed without a unit
 
 Term = Callable[[float, int], float]
 
@@ -55,6 +56,20 @@ class Amount:
     def by_inputs(self) -> bool:
         """Whether it depends on how many bytes are read."""
         return "inputs" in self.text
+
+    @property
+    def lacks_unit(self) -> bool:
+        """Whether it is a number of bytes whose unit seems to be forgotten."""
+        try:
+            return 0 < float(self.text) < _LEAST_BARE
+        except ValueError:
+            return False
+
+    @property
+    def without_unit(self) -> str:
+        """What is said of one that lacks its unit."""
+        text = self.text
+        return f"{text} without a unit is {text} bytes: write {text}GB, or {text}B if that is meant"
 
     @cached_property
     def _term(self) -> Term:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from weft.model import Platform
 
 MOST = 4096  # processors
-_CORES, _COUNTED = "cores", ("cores", "gpus")  # the others are amounts of something
-_KNOWN = ("cores", "memory", "gpus")
+_CORES, _MEMORY, _COUNTED = "cores", "memory", ("cores", "gpus")  # others are amounts
+_KNOWN = (_CORES, _MEMORY, "gpus")
 _MEANT = {
     **dict.fromkeys(("cpu", "cpus", "processors", "threads"), "cores"),
     **dict.fromkeys(("ram", "mem"), "memory"),
@@ -150,6 +150,8 @@ def _amount(name: str, text: str) -> float:
         raise InputError(f"{name} in `--on`: {error}") from None
     if not amount.is_fixed:
         raise InputError(f"{text!r}: what a machine has does not depend on tasks")
+    if name == _MEMORY and amount.lacks_unit:
+        raise InputError(f"{name} in `--on`: {amount.without_unit}")
     return amount.value(0.0)
 
 
