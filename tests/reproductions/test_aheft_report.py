@@ -116,6 +116,13 @@ def test_which_rises_faster(measured: Tables) -> None:
     assert not aheft_claims.rises_faster(steep, WIEN2K, BLAST, EVENTS).holds
 
 
+def test_a_jump_and_then_little(measured: Tables) -> None:
+    jumps = with_rates(measured, lambda row: 1.0 if row.value == 20 else 4.0 + row.value / 100)
+    assert aheft_claims.levels_off(jumps, "", RANDOM, "size", EVENTS).holds
+    steady = with_rates(measured, lambda row: row.value)
+    assert not aheft_claims.levels_off(steady, "", RANDOM, "size", EVENTS).holds
+
+
 def test_sensitivity_and_agreement(measured: Tables) -> None:
     flat = with_rates(measured, lambda row: 20 + (row.value if row.parameter == "share" else 0))
     assert aheft_claims.insensitive(flat, "", BLAST, "share").holds
@@ -129,7 +136,7 @@ def test_sensitivity_and_agreement(measured: Tables) -> None:
 
 def test_every_claim_has_figures(measured: Tables) -> None:
     found = aheft_claims.verdicts(measured)
-    assert len(found) == 2 + 6 + 2 * (6 + 6 + 4) + 4 * 4
+    assert len(found) == 2 + 8 + 2 * (6 + 6 + 4) + 4 * 4
     assert all(any(c.isdigit() for c in v.figures) for v in found)
     assert "nan" not in " ".join(v.figures for v in found)
 

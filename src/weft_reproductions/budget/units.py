@@ -97,7 +97,7 @@ def _runs(settings: Settings) -> Iterator[tuple[str, Dag, str]]:
 def measured(settings: Settings, unit: Unit) -> Columns:
     """All plans, or all runs, of a unit."""
     if unit.part == FIGURES:
-        return runs.measured_plans(unit.dag)
+        return runs.measured_plans(unit.dag, repeats=runs.REPEATS)
     if unit.part == BESIDE:
         return runs.measured_plans(unit.dag, FAITHFUL)
     if unit.part == SWEEP:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from statistics import fmean
+
 from weft_reproductions.gtp.cases import MAIN_CCR
 from weft_reproductions.gtp.runs import DLS, DLS_PEAK, GTP, GTPC, GTPCR, GTPR, HEFT
 from weft_reproductions.gtp.tables import NSL, OVERHEAD, PUBLISHED, Key, Tables
@@ -36,9 +39,10 @@ def verdicts(measured: Tables) -> list[Verdict]:
         found.append(grows(measured, CALM, GTPC, over))
     found += beaten(measured, BY_PLANNER, GRID_BOUND, GTPC, DLS_PEAK)
     found += [exceptions(measured, over) for over in COMPETITORS]
+    found += [larger(measured, over) for over in COMPETITORS]
     found += [fewer(measured, metric) for metric in ("remappings", "migrated", OVERHEAD)]
     found += beaten(measured, FAILURE, GRID_BOUND_FAILURE, GTPCR, GTPR)
-    found.append(grows(measured, FAILURE, GTPCR, GTPR))
+    found += [grows(measured, FAILURE, GTPCR, GTPR), most_cases(measured)]
     return found + [rewinds_more(measured, metric) for metric in MORE]
 
 
@@ -95,6 +99,32 @@ def exceptions(measured: Tables, over: str) -> Verdict:
     )
     claim = f"{GTPC} loses to {over} only with few tasks or low variability"
     return _verdict(claim, better >= NEARLY_ALL * len(many), figures)
+
+
+def larger(measured: Tables, over: str) -> Verdict:
+    """GTP/c gains more on graphs with many tasks, over all CCRs."""
+    by_size: dict[int, list[float]] = defaultdict(list)
+    for key in measured.keys(CALM):
+        if key.value == GRID_BOUND:
+            by_size[key.size].append(measured.gain(key, GTPC, over).value)
+    means = {size: fmean(gains) for size, gains in by_size.items()}
+    many, few = ([v for size, v in means.items() if (size > FEW) is big] for big in (True, False))
+    figures = "; ".join(f"{size} tasks: {value:.1f}%" for size, value in means.items())
+    claim = f"at {GRID_BOUND:.0%} {GTPC} gains more over {over} with more than {FEW} tasks"
+    return _verdict(claim, bool(many and few) and fmean(many) > fmean(few), figures)
+
+
+def most_cases(measured: Tables) -> Verdict:
+    """GTP/c/r is better than GTP/r in most cells where a processor fails."""
+    gains = {key: measured.gain(key, GTPCR, GTPR) for key in measured.keys(FAILURE)}
+    better = sum(gain.value > 0 for gain in gains.values())
+    worst = min(gains, key=lambda key: gains[key].value)
+    figures = (
+        f"better on average in {better} of {len(gains)} cells, beyond chance in "
+        f"{sum(gain.above for gain in gains.values())}, worse beyond chance in "
+        f"{sum(gain.below for gain in gains.values())}; worst {shown(gains[worst])} ({at(worst)})"
+    )
+    return _verdict(f"{GTPCR} beats {GTPR} in most cases", 2 * better > len(gains), figures)
 
 
 def fewer(measured: Tables, metric: str) -> Verdict:
