@@ -60,6 +60,13 @@ def test_not_a_path_at_all() -> None:
         load_platform(nonsense)
 
 
+def test_a_mistake_in_a_platform_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("processors:\n  a: {speed: 1}\n  b: {spede: 2}\n")
+    with pytest.raises(InputError, match=r"p\.yaml: line 3: processors\.b: unknown field 'spede'"):
+        load_platform(path)
+
+
 def test_broken_encoding(tmp_path: Path) -> None:
     path = tmp_path / "w.yaml"
     path.write_bytes(b"tasks: {a\xff}")

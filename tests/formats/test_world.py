@@ -110,7 +110,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     path.write_text("durations: {a: 0}")
     with pytest.raises(InputError) as caught:
         load_world(path)
-    assert (caught.value.source, caught.value.place) == (str(path), "durations.a")
+    assert (caught.value.source, caught.value.place) == (str(path), "line 1: durations.a")
     with pytest.raises(InputError, match=r"w\.txt: a world is a \.yaml, \.yml or \.json file"):
         load_world(tmp_path / "w.txt")
     with pytest.raises(InputError, match="no such file"):

@@ -13,7 +13,14 @@ from weft.errors import InputError, unknown_name
 from weft.files import in_file, is_stdin, is_stdout, label, read_text, write_text
 from weft.formats.fields import mapping, shown
 from weft.formats.origins import NOWHERE, SourceText
-from weft.formats.texts import dump_json, dump_yaml, parse_json, parse_yaml, read_document
+from weft.formats.texts import (
+    dump_json,
+    dump_yaml,
+    parse_document,
+    parse_json,
+    parse_yaml,
+    read_document,
+)
 from weft.formats.weft_platform import platform_from_dict, platform_to_dict
 from weft.formats.weft_workflow import workflow_from_dict, workflow_to_dict
 from weft.garbage import no_collection
@@ -199,7 +206,12 @@ def _load(source: Source, kind: str, build: Callable[..., Loaded]) -> Loaded:
     path = _path(source)
     with in_file(path):
         _check_suffix(path, kind)
-        return build(mapping(read_document(path)))
+        text = read_text(path)
+        document = mapping(parse_document(text, path))
+        try:
+            return build(document)
+        except InputError as error:
+            raise SourceText(label(path), text).located(error) from None
 
 
 def save(workflow: Workflow, path: str | os.PathLike[str], format: str | None = None) -> None:

@@ -256,7 +256,11 @@ def _dumper() -> Any:
 
 def read_document(path: str | os.PathLike[str]) -> object:
     """The content of a JSON file (by its suffix) or else a YAML file."""
-    text = read_text(path)
+    return parse_document(read_text(path), path)
+
+
+def parse_document(text: str, path: str | os.PathLike[str]) -> object:
+    """The content of a file's text, JSON by its suffix or else YAML."""
     with in_file(path):
         is_json = Path(path).suffix.lower() == ".json"
         return parse_json(text) if is_json else parse_yaml(text)
