@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from weft.errors import InputError
-from weft.formats.resources import REQUEST_FIELDS, check_memory, request_from_fields
+from weft.formats.resources import REQUEST_FIELDS, check_memory, pools_of, request_from_fields
 from weft.lazy import drawn_by
 from weft.model import Call, Item, Ref, TaskSpec, Workflow
 from weft.model.call import FileRef, ReturnedTasks, bare, files_of, qualified_name, refs
@@ -151,11 +151,12 @@ class Flow:
     Tasks are found in lists, tuples, sets and the values of dicts, nested as deep as you like. In
     an object of any other class they cannot be seen: that object is handed on as it is. These
     containers are taken as they are when the task is added: what changes in them later does not
-    count.
+    count. `pools` are tokens that tasks share, where the platform has none of the name.
     """
 
-    def __init__(self, name: str = "flow") -> None:
+    def __init__(self, name: str = "flow", *, pools: Mapping[str, float] | None = None) -> None:
         self.name = name
+        self._pools = pools_of({"pools": pools}, f"flow {name!r}")
         self._tasks: list[Task] = []
         self._entries: list[_Entry] = []
         self._names: set[str] = set()
@@ -411,6 +412,7 @@ class Flow:
             [entry.cost for entry in entries],
             items,
             specs={i: entry.spec for i, entry in enumerate(entries)},
+            pools=self._pools,
         )
         return workflow, tuple(entry.call for entry in self._entries)
 

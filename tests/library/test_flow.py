@@ -317,6 +317,14 @@ def test_a_task_asks_for_cores_memory_and_more() -> None:
     assert flow.build()[0].base_cost[1] == 4.0
 
 
+def test_a_flow_declares_pools() -> None:
+    flow = Flow("f", pools={"licence": 2})
+    flow.task(max, 1, 2, pools={"licence": 1})
+    assert flow.build()[0].pools == {"licence": 2.0}
+    with pytest.raises(InputError, match=r"flow 'f'\.pools\.x: must not be negative"):
+        Flow("f", pools={"x": -1})
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

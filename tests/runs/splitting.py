@@ -83,3 +83,7 @@ def clash() -> Any:
 
 def too_wide() -> Any:
     return weft.Flow().task(square, 1, cores=1000)
+
+
+def pooled() -> Any:
+    return weft.Flow(pools={"licence": 5}).task(square, 1, pools={"licence": 1})

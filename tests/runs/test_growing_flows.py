@@ -14,6 +14,7 @@ from runs.splitting import (
     late,
     nested,
     plain,
+    pooled,
     square,
     squares,
     strangers,
@@ -159,6 +160,15 @@ def test_added_tasks_must_fit(ran: Ran) -> None:
     (failure,) = run(flow).failures
     assert (failure.task, failure.cause) == ("too_wide", "expansion")
     assert "fits on no host" in failure.reason
+
+
+def test_added_tasks_share_the_pools_of_the_run(ran: Ran) -> None:
+    flow = weft.Flow("pooled", pools={"licence": 1})
+    flow.task(square, 2, pools={"licence": 1})
+    flow.task(pooled, expand=True)
+    (failure,) = run(flow).failures
+    assert (failure.task, failure.cause) == ("pooled", "expansion")
+    assert "pools are those of the run: what a task adds has none" in failure.reason
 
 
 def test_a_part_that_is_not_there(ran: Ran) -> None:

@@ -114,7 +114,10 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
 
 
 def _check_kinds(workflow: Workflow, more: Workflow) -> None:
-    """What is asked for must be counted from the start."""
+    """What is asked for must be counted from the start, and by one word on what there is."""
+    if more.pools:
+        pool = next(iter(more.pools))
+        raise InputError(f"pools are those of the run: what a task adds has none, but {pool!r}")
     known, new = kinds_and_pools(workflow), kinds_and_pools(more)
     for had, asked, what in zip(known, new, ("resource", "pool"), strict=True):
         unknown = sorted(set(asked).difference(had))
