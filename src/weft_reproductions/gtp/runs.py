@@ -22,6 +22,7 @@ from weft_reproductions.gtp.shared_links import simulate_shared
 HEFT, DLS, GTP, GTPC, AHEFT = "HEFT", "DLS/sr", "GTP", "GTP/c", "AHEFT"
 DLS_PEAK = "DLS/sr at peak"
 GTPC_HEFT, GTPC_DLS = "GTP/c by HEFT", "GTP/c by DLS"
+SPARE_GTP = "DLS/sr by GTP"  # its policy with the other planner
 GTPR, GTPCR, GTPCR_HEFT = "GTP/r", "GTP/c/r", "GTP/c/r by HEFT"
 AT_PEAK = "dls/sr at peak"  # no strategy of weft: see AtPeak
 SPECS = {
@@ -33,6 +34,7 @@ SPECS = {
     AHEFT: "aheft[learn=false]",
     GTPC_HEFT: "gtp/c[planner=heft]",
     GTPC_DLS: "gtp/c[planner=dls]",
+    SPARE_GTP: "spare[planner=gtp]",
     GTPR: "gtp/r",
     GTPCR: "gtp/c/r",
     GTPCR_HEFT: "gtp/c/r[planner=heft]",

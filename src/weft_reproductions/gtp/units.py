@@ -36,6 +36,7 @@ from weft_reproductions.gtp.runs import (
     METRICS,
     PAPER,
     PAPER_R,
+    SPARE_GTP,
     SPECS,
     WITH_OURS,
     WITH_OURS_R,
@@ -44,7 +45,7 @@ from weft_reproductions.gtp.runs import (
 CALM, FAILURE = "calm", "failure"  # Figures 4 and 5
 SHARED = "shared links"
 BY_PLANNER = "by planner"  # GTP/c by other planners, DLS/sr both ways; all else are sweeps
-_OTHERS = (HEFT, DLS, GTPC, GTPC_HEFT, GTPC_DLS)
+_OTHERS = (HEFT, DLS, GTPC, GTPC_HEFT, GTPC_DLS, SPARE_GTP)
 GRID_BOUND, GRID_BOUND_FAILURE = 0.4, 0.2  # of which the paper's text speaks
 
 Columns = dict[str, list[float]]  # "strategy|metric" has one figure per point
@@ -77,7 +78,7 @@ class Settings:
         return {**asdict(self), "stg": files, "event_rate": EVENT_RATE, "weft": __version__}
 
 
-FULL = Settings(full=True, main=100, grid=16, sweeps=16)
+FULL = Settings(full=True, main=100, grid=40, sweeps=40)
 SAMPLE = Settings(full=False)
 
 
