@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.errors import InputError, unknown_name
-from weft.quantities import duration
+from weft.quantities import duration, many
 from weft_reproductions.output import print_table, print_verdicts, progress_bar
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _carry_out(
         with progress_bar(experiment.doing, done / of) as told:
             experiment.complete(settings, checkpoint, processes, told, on)
     measured = experiment.tables(settings, checkpoint.done)
-    where = "a Dask cluster" if on else f"{processes} processes"
+    where = "a Dask cluster" if on else many(processes, "process", "processes")
     how = circumstances(command, settings, where, checkpoint)
     written = reports.write_files(out, experiment.files(measured, how))
     title, header, rows, texts = experiment.summary(measured)

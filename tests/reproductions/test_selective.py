@@ -337,5 +337,5 @@ def test_command_interrupted(
 
 def test_report_when_a_new_plan_is_harmless(measured: Tables) -> None:
     same = replace(measured, readings=[replace(r, makespan=1.0) for r in measured.readings])
-    how = Circumstances("weft", TINY, "1 processes", 1.0, 1.0, 1)
+    how = Circumstances("weft", TINY, "1 process", 1.0, 1.0, 1)
     assert "| HEFT | +0.0 | +0.0 | +0.0 |" in selective_report.report(same, how)
