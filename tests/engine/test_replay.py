@@ -17,6 +17,7 @@ from repeated import repetitions
 from simulation.worlds import Case, random_case, specs
 from weft import registry
 from weft.engine.coordinator import Coordinator
+from weft.engine.driver import answered
 from weft.engine.kernels import arrays as a
 from weft.formats.weft_platform import platform_to_dict
 from weft.formats.weft_workflow import workflow_to_dict
@@ -46,7 +47,8 @@ def _follow(coordinator: Coordinator, planner: Any, commands: list[Command]) -> 
         command = commands.pop(0)
         said.append(str(command))
         if isinstance(command, Replan):
-            plan = planner.plan(coordinator.situation(), coordinator.freedom)
+            plan = answered(planner, coordinator, command)
+            assert plan is not None
             commands += coordinator.handle(NewPlan(command.time, command.version, plan))
     return "; ".join(said)
 

@@ -41,6 +41,11 @@ def test_static(planner: str) -> None:
         assert run.considered == run.replans == 0
 
 
+def _as_planned(planner: str, makespan: float, planned: float) -> bool:
+    """Only hbmct leaves gaps, now and then, that a run closes."""
+    return makespan == planned or (planner == "hbmct" and makespan < planned)
+
+
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_true_estimates_give_the_plan(planner: str) -> None:
     for seed in repetitions(10):
@@ -53,7 +58,7 @@ def test_true_estimates_give_the_plan(planner: str) -> None:
             # starts are the twin's, and the makespan never later
             _, finish = follow(plan, case.reality.work)
             assert run.makespan == max(finish)
-            assert run.makespan == plan.makespan
+            assert _as_planned(planner, run.makespan, plan.makespan)
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
@@ -65,7 +70,7 @@ def test_ideal_is_the_plan_with_true_durations(planner: str) -> None:
             Situation.at_start(case.workflow, case.platform), estimates=Estimates(case.reality.work)
         )
         plan = registry.planner(planner).plan(truth)
-        assert run.makespan == plan.makespan
+        assert _as_planned(planner, run.makespan, plan.makespan)
         np.testing.assert_array_equal(run.plans[0].start, plan.start)
 
 
