@@ -172,6 +172,10 @@ def test_many_tasks_and_most_cases(measured: Tables) -> None:
     assert gtp_claims.larger(many, HEFT).holds
     few = with_nsl(measured, lambda key, name: 2.0 - (name == GTPC) * 10 / key.size)
     assert not gtp_claims.larger(few, DLS).holds
+    noise = with_nsl(measured, lambda key, name: 2.0, spread=0.2)
+    assert not gtp_claims.larger(noise, GTP).holds
+    one = {key: sample for key, sample in many.samples.items() if key.size > 100}
+    assert not gtp_claims.larger(replace(many, samples=one), HEFT).holds
     better = with_nsl(measured, lambda key, name: 2.0 - 0.5 * (name == GTPCR) * (key.ccr < 1))
     assert gtp_claims.most_cases(better).holds
     assert not gtp_claims.most_cases(with_nsl(measured, lambda k, n: 2.0 + (n == GTPCR))).holds

@@ -41,7 +41,7 @@ class Tries:
         self.workflow = workflow
         self._reads = dict(reads or {})
         # whether sizes matter: what is added later may ask by the size of what was made before
-        self.wants_sizes = bool(reads) or any(spec.expand for spec in workflow.specs.values())
+        self.wants_sizes = bool(reads) or workflow.grows
         self._made: dict[int, float] = {}  # the bytes of items, as far as they were told
         self.unknown: list[str] = []  # tasks that have begun, or may, without all sizes; in words
         self.exhausted: dict[int, str] = {}  # tasks that no host has enough memory for, in words

@@ -54,7 +54,7 @@ class Jobs:
         self._in: _Rows = workflow.in_ptr.tolist(), workflow.in_item.tolist()
         self._out: _Rows = workflow.out_ptr.tolist(), workflow.out_item.tolist()
         self.allotting = Allotting(workflow, self._limit)
-        self._grows = any(spec.expand for spec in workflow.specs.values())
+        self._grows = workflow.grows
 
     def name(self, task: int) -> str:
         """The name of a task."""

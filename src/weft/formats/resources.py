@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -130,12 +131,17 @@ def amount_of(value: object, *place: Place) -> Amount:
     """An amount: a number, a number with a unit, or a formula."""
     try:
         if isinstance(value, str):
-            amount = Amount(value)
+            amount = _amount(value)
             sane(amount.value(0.0), *place)
             return amount
-        return Amount(str(plain(number(value, *place))))
+        return _amount(str(plain(number(value, *place))))
     except InputError as error:
         raise error.at(place_of(*place)) from None
+
+
+@lru_cache(maxsize=1024)  # thousands of tasks say the same
+def _amount(text: str) -> Amount:
+    return Amount(text)
 
 
 def check_memory(fields: Fields, *place: Place) -> None:

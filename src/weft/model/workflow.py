@@ -143,6 +143,11 @@ class Workflow(FrozenArrays):
         return silent
 
     @property
+    def grows(self) -> bool:
+        """Whether tasks may add others while it runs."""
+        return any(spec.expand for spec in self.specs.values())
+
+    @property
     def n_items(self) -> int:
         """The number of data items."""
         return len(self.item_size)

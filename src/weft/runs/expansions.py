@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def with_expansions(workflow: Workflow, options: Options) -> Workflow:
     """The workflow with the tasks that are added by what is up to date, as a run would begin."""
-    if not grows(workflow):
+    if not workflow.grows:
         return workflow
     return _grown_before(workflow, options, _Before())[0].workflow
 
@@ -141,7 +141,7 @@ def _passing_own(workflow: Workflow, directory: Path) -> Workflow:
 
 def _as_far_as_known(workflow: Workflow, options: Options) -> Options:
     """What is asked for before all tasks are there: other names may be of tasks that are added."""
-    if not grows(workflow):
+    if not workflow.grows:
         return options
     names, force = workflow.task_names, options.force
     if not isinstance(force, bool):
@@ -268,7 +268,7 @@ def calls_of_rest(
     workflow: Workflow, calls: Calls, numbers: Sequence[int], expansions: Mapping[str, Workflow]
 ) -> tuple[tuple[Call | None, ...], tuple[int, ...]]:
     """The calls of a part, and others whose results it needs, or which have added tasks."""
-    if not grows(workflow):
+    if not workflow.grows:
         return calls_of_part(calls, numbers)
     also = [workflow.task_names.index(name) for name in expansions]
     return calls_of_part(calls, numbers, FAR, also)
@@ -278,8 +278,3 @@ def with_added(targets: Collection[str], name: str, more: Workflow | None) -> tu
     """What is asked for: with a task, all that it adds."""
     added = more.task_names if more is not None and name in targets else ()
     return tuple(dict.fromkeys((*targets, *added)))
-
-
-def grows(workflow: Workflow) -> bool:
-    """Whether tasks of it may add others."""
-    return any(spec.expand for spec in workflow.specs.values())

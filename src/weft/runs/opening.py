@@ -506,7 +506,7 @@ def reopen_run(
 
 def _growing(session: Session, home: RunHome, options: Options) -> Growing | None:
     """What a run needs to add tasks; None if no task of it does."""
-    if not any(spec.expand for spec in session.header.workflow.specs.values()):
+    if not session.header.workflow.grows:
         return None
 
     def claim_all(workflow: Workflow) -> None:

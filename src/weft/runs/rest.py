@@ -34,7 +34,6 @@ from weft.runs.expansions import (
     Regrown,
     calls_of,
     calls_of_rest,
-    grows,
     with_added,
     with_printed,
     with_returned,
@@ -98,7 +97,7 @@ class Rest:
     @property
     def first(self) -> int:
         """The first number of these among the results of the run."""
-        return FAR if grows(self.complete) else len(self.numbers)
+        return FAR if self.complete.grows else len(self.numbers)
 
     @staticmethod
     def whole(workflow: Workflow, calls: Calls | None = None) -> Rest:
@@ -126,11 +125,11 @@ class Rest:
         """What the directory and its store leave to do; nothing is begun."""
         kept = None if calls is None else kept_results(options.directory)
         expansions = dict[str, Workflow]()
-        if calls is None and grows(workflow):
+        if calls is None and workflow.grows:
             survey, former = with_printed(workflow, options, expansions)
         else:
             survey, former = survey_of(workflow, options, calls=calls, kept=kept)
-        if kept is not None and grows(workflow):
+        if kept is not None and workflow.grows:
             survey, options = with_returned(survey, options, kept, expansions)
             calls = survey.calls
         workflow = survey.workflow
@@ -234,7 +233,7 @@ class Rest:
 
     def others(self) -> dict[str, str]:
         """Where tasks may be added: files of tasks that are no part of this, and their makers."""
-        if self.survey is None or not any(spec.expand for spec in self.workflow.specs.values()):
+        if self.survey is None or not self.workflow.grows:
             return {}
         own = files_of(self.workflow)
         whole = files_of(self.survey.workflow)
@@ -310,7 +309,7 @@ class Rest:
     ) -> Rest:
         """The same of functions, of which `workflow` and `calls` are all that is declared."""
         set_out = None
-        if grows(workflow):
+        if workflow.grows:
             grown = Regrown(workflow, calls, options, home)
             set_out = grown.add_all(header, replayed, done)
             workflow, calls, options = grown.workflow, grown.calls, grown.options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import hypot
 from statistics import fmean
 
 from weft_reproductions.gtp.cases import MAIN_CCR
@@ -103,15 +104,23 @@ def exceptions(measured: Tables, over: str) -> Verdict:
 
 def larger(measured: Tables, over: str) -> Verdict:
     """GTP/c gains more on graphs with many tasks, over all CCRs."""
-    by_size: dict[int, list[float]] = defaultdict(list)
+    by_size: dict[int, list[Figure]] = defaultdict(list)
     for key in measured.keys(CALM):
         if key.value == GRID_BOUND:
-            by_size[key.size].append(measured.gain(key, GTPC, over).value)
-    means = {size: fmean(gains) for size, gains in by_size.items()}
-    many, few = ([v for size, v in means.items() if (size > FEW) is big] for big in (True, False))
-    figures = "; ".join(f"{size} tasks: {value:.1f}%" for size, value in means.items())
+            by_size[key.size].append(measured.gain(key, GTPC, over))
+    # the CCRs have the same graphs, so their intervals do not shrink together
+    means = {
+        size: Figure(fmean(g.value for g in gains), fmean(g.margin for g in gains), gains[0].graphs)
+        for size, gains in by_size.items()
+    }
+    many, few = ([g for size, g in means.items() if (size > FEW) is big] for big in (True, False))
+    listed = "; ".join(f"{size} tasks: {gain.value:.1f}%" for size, gain in means.items())
     claim = f"at {GRID_BOUND:.0%} {GTPC} gains more over {over} with more than {FEW} tasks"
-    return _verdict(claim, bool(many and few) and fmean(many) > fmean(few), figures)
+    if not (many and few):  # of files, which may have one size
+        return _verdict(claim, False, f"not to be told; {listed}")
+    more = fmean(g.value for g in many) - fmean(g.value for g in few)
+    margin = hypot(*(g.margin / len(some) for some in (many, few) for g in some))
+    return _verdict(claim, more > margin, f"{more:+.1f} ± {margin:.1f} points; {listed}")
 
 
 def most_cases(measured: Tables) -> Verdict:

@@ -339,7 +339,7 @@ def _ratio(axes: Axes, rows: Sequence[PhaseRow]) -> None:
 
 def volunteers(runs: Sequence[RunRow]) -> bytes:
     """How much longer than `ico` each strategy takes: by workflow, and what changes it."""
-    title = "Among volunteers: how much longer than `ico` (%); bars: 95%, of 4 worlds or more"
+    title = f"Among volunteers: how much longer than `ico` (%); bars: 95%, of {FEW} worlds or more"
     common = [run for run in runs if run.sweep != ""] + usual(runs)
     with figure_of(title, (2, 3), OTHERS) as (figure, panels):
         panels[1, 2].set_visible(False)

@@ -347,7 +347,7 @@ class LocalJobs(Jobs):
         super().__init__(work, os.path.realpath(work.directory), os.path.realpath(home))
         count = int(host.amounts.get(GPUS, 0))
         # whoever is added may ask for some
-        may_ask = any(spec.expand for spec in work.workflow.specs.values())
+        may_ask = work.workflow.grows
         gpus = gpu_names(count) if self.allotting.counts_gpus or may_ask else ()
         self.holdings = Holdings(host.amounts, gpus)
         self._cpus = usable_cpus()
