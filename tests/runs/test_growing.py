@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -500,3 +501,18 @@ def test_the_list_of_runs_and_the_why_of_a_task_know_what_was_added(tmp_path: Pa
     assert told.because == "split has added it"
     assert told.known is not None
     assert told.known.now == "up to date"
+
+
+def test_pools_are_there_for_what_is_added_alone(tmp_path: Path) -> None:
+    """Those that are declared count, also where no task that is left asks for them."""
+    split = SPLIT.replace("outputs:", "pools: {db: 1}, outputs:")
+    work = {"pools": {"db": 1}, "tasks": {"split": {"run": split, "inputs": ["list.txt"]}}}
+    cast(Any, work)["tasks"]["split"]["expand"] = True
+    for parts in ("1", "1 2 3"):
+        (tmp_path / "list.txt").write_text(parts)
+        outcome = weft.run(work, "local:2", dir=tmp_path)
+        assert outcome.ok
+        check_run(outcome.run)
+    begun = outcome.run.attempts
+    spans = sorted(zip(begun.start[begun.task > 0], begun.finish[begun.task > 0], strict=True))
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))  # there is one token

@@ -252,6 +252,8 @@ def kinds_and_pools(workflow: Workflow) -> tuple[tuple[str, ...], tuple[str, ...
     requests = [spec.request for spec in workflow.specs.values() if spec.request is not None]
     named = {name for request in requests for name, _ in request.resources}
     pools = {pool for request in requests for pool, _ in request.pools}
+    if workflow.grows:  # what is added may take of them, if nothing that is left does
+        pools.update(workflow.pools)
     return (MEMORY, GPUS, *sorted(named)), tuple(sorted(pools))
 
 
