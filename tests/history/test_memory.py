@@ -83,7 +83,7 @@ def test_the_nearest_records_speak() -> None:
         used("a", GB), used("b", 2 * GB, directory="/e", command="x"), used("c", math.nan),
         used("d", 9 * GB, at_most=True), used("e", 0.05 * GB, at_most=True),
     ]  # fmt: skip
-    needs = MemoryNeeds(History(records, origin=Origin("/d", "wf")), "wf")
+    needs = MemoryNeeds(History(records, origin=Origin("/d", "wf")))
 
     def known(category: str, command: str = "") -> tuple[float, int] | None:
         need = needs.need(category, command)
@@ -141,22 +141,6 @@ def test_what_was_used_is_kept(home: Path) -> None:
         assert repository.failures() == []
 
 
-OLD = """
-CREATE TABLE tasks (
-  id INTEGER PRIMARY KEY,
-  at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
-  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL, directory TEXT, command TEXT);
-CREATE TABLE transfers (
-  id INTEGER PRIMARY KEY,
-  at REAL NOT NULL, run TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-  size REAL NOT NULL, seconds REAL NOT NULL);
-CREATE INDEX tasks_by_cell ON tasks (category, machine, at);
-CREATE INDEX transfers_by_link ON transfers (source, target, at);
-CREATE INDEX tasks_by_origin ON tasks (directory, workflow, category, machine, at);
-CREATE INDEX tasks_by_command ON tasks (category, command, machine, at);
-PRAGMA application_id = 2003134068;
-PRAGMA user_version = 2;
-"""
 OPEN = """
 import sys
 from weft.history.records import TaskRecord
@@ -165,19 +149,10 @@ print("ready", flush=True)
 sys.stdin.readline()
 with Repository() as repository:
     repository.add([TaskRecord(2.0, "r", "wf", "new", sys.argv[1], 1.0, memory=5.0)])
-    assert repository.tasks(category="old")[0].seconds == 3.0
 """
 
 
-def test_an_older_database_is_upgraded_by_several_at_once(home: Path) -> None:
-    home.mkdir()
-    with closing(sqlite3.connect(home / FILE)) as connection:
-        connection.executescript(OLD)
-        connection.execute(
-            "INSERT INTO tasks (at, run, workflow, category, machine, seconds) "
-            "VALUES (1.0, 'r', 'wf', 'old', 'm', 3.0)"
-        )
-        connection.commit()
+def test_a_database_is_made_by_several_at_once(home: Path) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", OPEN, f"m{k}"], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -195,14 +170,7 @@ def test_an_older_database_is_upgraded_by_several_at_once(home: Path) -> None:
             process.kill()
             process.communicate()
     with Repository() as repository:
-        old, *new = repository.tasks()
-        assert math.isnan(old.memory)
-        assert sorted(t.machine for t in new) == ["m0", "m1", "m2", "m3"]
+        assert sorted(t.machine for t in repository.tasks()) == ["m0", "m1", "m2", "m3"]
         assert repository.failures() == []
     with closing(sqlite3.connect(home / FILE)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
-        Repository(home / "fresh.db").close()
-        with closing(sqlite3.connect(home / "fresh.db")) as fresh:
-            columns = "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p"
-            made = [sorted(c.execute(columns).fetchall()) for c in (connection, fresh)]
-    assert made[0] == made[1]

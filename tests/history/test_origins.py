@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 
 from weft.formats import load
 from weft.history import repository as module
-from weft.history.database import APPLICATION, FILE
 from weft.history.predictor import Prediction, Source, predict
 from weft.history.records import (
     NEWEST,
@@ -22,7 +20,6 @@ from weft.history.records import (
     TaskRecord,
     categories_of,
     commands_of,
-    former_categories,
 )
 from weft.history.repository import Repository
 from weft.model import Call, Workflow
@@ -30,18 +27,6 @@ from weft.model import Call, Workflow
 from .samples import bag, processors, task
 
 HERE = Origin("/data/mine", "bag")
-FIRST_TABLES = """
-CREATE TABLE tasks (
-  id INTEGER PRIMARY KEY,
-  at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
-  machine TEXT NOT NULL, seconds REAL NOT NULL, size REAL);
-CREATE TABLE transfers (
-  id INTEGER PRIMARY KEY,
-  at REAL NOT NULL, run TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-  size REAL NOT NULL, seconds REAL NOT NULL);
-CREATE INDEX tasks_by_cell ON tasks (category, machine, at);
-CREATE INDEX transfers_by_link ON transfers (source, target, at);
-"""
 
 
 def made(record: TaskRecord, workflow: str, directory: str, command: str = "same") -> TaskRecord:
@@ -52,7 +37,6 @@ def made(record: TaskRecord, workflow: str, directory: str, command: str = "same
 OWN = made(task(seconds=1.0), "bag", "/data/mine", "another")
 NEAR = made(task(seconds=2.0), "other", "/data/mine", "another")
 FAR = made(task(seconds=4.0), "bag", "/data/theirs")
-OLD = made(task(seconds=8.0), "bag", "", "")
 
 
 def asked(records: Sequence[TaskRecord], cost: float = np.nan, command: str = "same") -> Prediction:
@@ -68,10 +52,9 @@ def asked(records: Sequence[TaskRecord], cost: float = np.nan, command: str = "s
 
 def test_the_nearest_counts() -> None:
     chain = [
-        ([OWN, NEAR, FAR, OLD], 1.0, Source.MEASURED),
-        ([NEAR, FAR, OLD], 2.0, Source.NEAR),
-        ([FAR, OLD], 4.0, Source.FAR),
-        ([OLD], 8.0, Source.FAR),
+        ([OWN, NEAR, FAR], 1.0, Source.MEASURED),
+        ([NEAR, FAR], 2.0, Source.NEAR),
+        ([FAR], 4.0, Source.FAR),
         ([], 1.0, Source.DEFAULT),
     ]
     for records, seconds, source in chain:
@@ -83,7 +66,7 @@ def test_the_nearest_counts() -> None:
 
 def test_a_declared_cost_gives_way_to_ones_own_measurements_alone() -> None:
     assert asked([OWN, NEAR], 5.0).estimates.cost[0, 0] == pytest.approx(1.0)
-    for records in ([NEAR], [FAR], [OLD], [NEAR, FAR, OLD]):
+    for records in ([NEAR], [FAR], [NEAR, FAR]):
         found = asked(records, 5.0)
         assert found.source.tolist() == [[Source.DECLARED]]
         assert found.estimates.cost[0, 0] == pytest.approx(5.0)
@@ -93,7 +76,6 @@ def test_far_away_only_the_same_command_counts() -> None:
     assert asked([FAR], command="another").blind
     assert asked([FAR], command="").blind
     assert asked([replace(FAR, command="")], command="").blind
-    assert asked([replace(OLD, workflow="another")]).blind
 
 
 def test_others_do_not_crowd_out_ones_own() -> None:
@@ -182,35 +164,6 @@ def test_the_same_directory_by_whatever_way(
     assert len({Origin.of(bag(["a"]), way) for way in ways}) == 1
 
 
-def test_a_history_of_before_is_kept_whole(home: Path) -> None:
-    home.mkdir()
-    connection = sqlite3.connect(home / FILE)
-    connection.executescript(FIRST_TABLES)
-    rows = [(1e9 + k, f"r{k % 3}", "bag", "align", "m0", 8.0, None) for k in range(50)]
-    columns = "at, run, workflow, category, machine, seconds, size"
-    connection.executemany(f"INSERT INTO tasks ({columns}) VALUES (?,?,?,?,?,?,?)", rows)
-    connection.execute("INSERT INTO transfers VALUES (1, 5.0, 'r', 'm0', 'm1', 7.0, 1.5)")
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute("PRAGMA user_version = 1")
-    connection.commit()
-    for _ in range(2):
-        with Repository() as repository:
-            kept = repository.tasks()
-            assert [(t.at, t.run, t.seconds) for t in kept] == [(r[0], r[1], r[5]) for r in rows]
-            assert {(t.directory, t.command) for t in kept} == {("", "")}
-            assert [t.size for t in repository.transfers()] == [7.0]
-    # a run of before that still goes on writes as it knows
-    connection.executemany(f"INSERT INTO tasks ({columns}) VALUES (?,?,?,?,?,?,?)", rows[:1])
-    connection.commit()
-    connection.close()
-    with Repository() as repository:
-        repository.add([OWN])
-        assert len(repository.tasks()) == len(rows) + 2
-        history = repository.history(["align"], ["same"], Origin("/data/new", "bag"))
-    found = predict(bag(["align"]), processors(1), ["m0"], ["align"], history, None, ["same"])
-    assert found.estimates.cost[0, 0] == pytest.approx(8.0)
-
-
 def test_what_is_read_is_found_by_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RECENT", 0)
     with Repository() as repository, repository._reading([("a", "b")]):
@@ -219,27 +172,3 @@ def test_what_is_read_is_found_by_an_index(monkeypatch: pytest.MonkeyPatch) -> N
             plan = repository._rows(f"EXPLAIN QUERY PLAN {cells.newest(5)}", place)
             told = [row[3] for row in plan]
             assert not [line for line in told if line.startswith("SCAN tasks")], told
-
-
-@pytest.mark.parametrize(
-    ("now", "before"),
-    [("rna/etl.load", "etl.load"), ("rna/load", "__main__.load"), ("rna/f.g", "__main__.f.g")],
-)
-def test_functions_are_found_by_what_they_were_called(now: str, before: str) -> None:
-    """Before their names had the project; elsewhere that name need not mean the same."""
-    workflow = bag([now])
-    records = [
-        made(task(seconds=s, category=before), "bag", d) for d, s in (("/data/mine", 2), ("/x", 9))
-    ]
-    with Repository() as repository:
-        repository.forget()
-        repository.add(records)
-        history = repository.history([now], [""], HERE, former_categories(workflow))
-    prediction = predict(workflow, processors(1), ["m0"], [now], history, None, [""])
-    assert prediction.estimates.cost.tolist() == [[pytest.approx(2.0)]]
-    assert prediction.source.tolist() == [[Source.MEASURED]]
-
-
-def test_commands_were_called_nothing_else() -> None:
-    tasks = {"a": {"run": "true", "category": "qc/trim.all"}, "b": {"run": "true"}, "c": {}}
-    assert former_categories(load({"name": "w", "tasks": tasks})) == {}

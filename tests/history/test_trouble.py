@@ -86,12 +86,12 @@ def test_an_empty_file_is_a_new_history(home: Path) -> None:
         assert len(repository.tasks()) == 1
 
 
-def test_a_newer_weft(home: Path) -> None:
+def test_tables_of_another_version(home: Path) -> None:
     Repository().close()
     with closing(sqlite3.connect(home / FILE)) as connection:
         connection.execute("PRAGMA user_version = 7")
     message = refused()
-    assert "newer weft" in message
+    assert "another version of weft" in message
     assert "version 7" in message
 
 

@@ -153,8 +153,8 @@ def test_moved_by_a_new_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", sorted(JOURNALS.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_journals_of_all_rules(tmp_path: Path, journal: Path) -> None:
-    """Real ones that are kept: planned or not, failed, resumed, on Dask, by former rules."""
+def test_kept_journals(tmp_path: Path, journal: Path) -> None:
+    """Of real runs, here and on Dask, in which tasks failed and a worker was lost."""
     home = RunHome.create(tmp_path, "kept")
     shutil.copy(journal, home.journal)
     replayed = replay(read(home.journal), tmp_path)

@@ -13,7 +13,7 @@ import weft
 from cli.commands import succeed
 from repeated import repetitions
 from weft.model.events import Event, TaskFailed, TaskFinished
-from weft.runs.journal import Journal, read
+from weft.runs.journal import RULES, Journal, read
 from weft.runs.replay import replay
 
 
@@ -74,7 +74,7 @@ def test_what_was_used_comes_back_from_a_journal(tmp_path: Path, seed: int) -> N
         detail = {"seconds": rng.random(), "used": any_used(rng)}
         events.append(TaskFinished(k, float(k), detail=detail) if rng.random() < 0.5
                       else TaskFailed(k, float(k), detail={**detail, "cause": "exit"}))  # fmt: skip
-    journal = Journal.create(tmp_path / "journal.jsonl", {"t": "run"})
+    journal = Journal.create(tmp_path / "journal.jsonl", {"rules": RULES})
     journal.append([{"t": "event", **event.to_dict()} for event in events])
     journal.close()
     entries = read(tmp_path / "journal.jsonl").entries

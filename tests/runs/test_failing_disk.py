@@ -12,9 +12,9 @@ import pytest
 
 from weft.durable import write_all
 from weft.errors import WeftError
-from weft.runs.journal import Contents, Journal, read
+from weft.runs.journal import RULES, Contents, Journal, read
 
-HEADER = {"type": "run", "version": 1}
+HEADER = {"type": "run", "rules": RULES}
 ENTRIES: list[dict[str, Any]] = [{"t": "event", "n": n, "text": "x" * 50} for n in range(5)]
 Write = Callable[[int, Any], int]
 
@@ -173,8 +173,8 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from weft.errors import WeftError
-from weft.runs.journal import Journal
-journal = Journal.create(Path(sys.argv[1]), {"type": "run"})
+from weft.runs.journal import RULES, Journal
+journal = Journal.create(Path(sys.argv[1]), {"type": "run", "rules": RULES})
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
 done = 0
 try:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.errors import InputError, WeftError
-from weft.runs.journal import Contents, Journal, encode, read, real
+from weft.runs.journal import RULES, Contents, Journal, encode, read, real
 
-HEADER = {"type": "run", "version": 1, "id": "x"}
+HEADER = {"type": "run", "rules": RULES, "id": "x"}
 ENTRIES: list[dict[str, Any]] = [
     {"t": "event", "kind": "task_finished", "which": 0, "time": 1.5, "value": 0.0},
     {"t": "plan", "note": 'ümlaut, newline\nand quote"'},
@@ -199,8 +199,8 @@ def test_an_existing_journal_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_a_journal_of_another_version(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    Journal.create(path, {**HEADER, "version": 2}).close()
-    with pytest.raises(WeftError, match="version 2"):
+    Journal.create(path, {**HEADER, "rules": RULES + 1}).close()
+    with pytest.raises(WeftError, match=rf"another version of weft.*\(rules {RULES + 1};"):
         read(path)
 
 
@@ -244,6 +244,6 @@ def test_a_line_is_a_checksum_and_json(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     written(path, [[{"t": "x"}]])
     assert path.read_text() == (
-        'e0df9e38 {"seq":0,"type":"run","version":1,"id":"x"}\nf616cfe1 {"seq":1,"t":"x"}\n'
+        'f0710e5e {"seq":0,"type":"run","rules":1,"id":"x"}\nf616cfe1 {"seq":1,"t":"x"}\n'
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

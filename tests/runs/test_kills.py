@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from weft.runs.journal import Journal, read
+from weft.runs.journal import RULES, Journal, read
 
 # every batch is large, so that some are killed half written; entry n says n
 APPENDING = """
@@ -25,7 +25,7 @@ while True:
 
 def test_killed_while_appending(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    Journal.create(path, {"type": "run"}).close()
+    Journal.create(path, {"type": "run", "rules": RULES}).close()
     chance = random.Random()
     for _ in range(6):
         child = subprocess.Popen(
@@ -66,7 +66,7 @@ journal.append([{**entry, "n": entry["n"] + 5} for entry in batch])
 
 def test_killed_with_a_batch_half_written(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    Journal.create(path, {"type": "run"}).close()
+    Journal.create(path, {"type": "run", "rules": RULES}).close()
     chance = random.Random()
     expected = 0
     for round_ in range(4):

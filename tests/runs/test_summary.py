@@ -6,11 +6,17 @@ from typing import Any
 import pytest
 
 from weft.runs.home import RunHome
-from weft.runs.journal import Journal
+from weft.runs.journal import RULES, Journal
 from weft.runs.lock import RunLock
 from weft.runs.summary import summarise
 
-HEADER = {"type": "run", "version": 1, "name": "etl", "created": "2025-06-01T12:00:00", "tasks": 4}
+HEADER = {
+    "type": "run",
+    "rules": RULES,
+    "name": "etl",
+    "created": "2025-06-01T12:00:00",
+    "tasks": 4,
+}
 
 
 @pytest.fixture
@@ -92,3 +98,9 @@ def test_unreadable(home: RunHome, raw: bytes | None) -> None:
     assert summary.problem
     with RunLock(home):
         assert summarise(home).status == "running"
+
+
+def test_a_journal_of_other_rules(home: RunHome) -> None:
+    begun(home, DONE, rules=RULES + 1)
+    summary = summarise(home)
+    assert (summary.status, summary.problem) == ("unreadable", "another version of weft wrote it")

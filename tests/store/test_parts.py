@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from weft.store import parts
 from weft.store.content import Entry
 from weft.store.parts import Part, encode, list_parts, make_folder, read_parts
-from weft.store.store import MANY, KeptResult, Result, Store, file_lines
+from weft.store.store import MANY, KeptResult, Result, Store, StoreError, file_lines
 
 
 def result(k: int, content: str = "c", at: float = 0.0) -> Result:
@@ -79,15 +79,31 @@ def test_the_latest_counts_wherever_it_stands(tmp_path: Path) -> None:
     assert Store.read(tmp_path).files["f1"][3] == "read"
 
 
-def test_lines_of_a_later_weft_are_kept(tmp_path: Path) -> None:
+OTHER_FORMAT = "another version of weft wrote this store.*remove the directory"
+
+
+@pytest.mark.parametrize(
+    "line", [{"later": 1}, {"outputs": 3}, {"files": {"f": [1]}}, {"seen": 4}], ids=str
+)
+def test_unknown_lines_are_refused(line: parts.Line, tmp_path: Path) -> None:
     part = Part(make_folder(tmp_path), "r")
-    for line in ({"later": 1}, {"outputs": 3}, {"files": {"f": [1]}}, {"seen": 4}):
-        part.append(encode(line))
-    for k in range(MANY + 1):
-        write(tmp_path, f"r{k}", result(k))
-    store = Store.open(tmp_path, over)
-    assert store.n_parts == 1
-    assert len(store._others) == 4
+    part.append(encode(line))
+    with pytest.raises(StoreError, match=OTHER_FORMAT):
+        Store.read(tmp_path)
+
+
+@pytest.mark.parametrize("mark", ["format-2", None])
+def test_a_store_of_another_format_is_refused(mark: str | None, tmp_path: Path) -> None:
+    write(tmp_path, "r", result(1))
+    folder = parts.folder_of(tmp_path)
+    (folder / "format-1").unlink()
+    if mark is not None:
+        (folder / mark).touch()
+    before = sorted(os.listdir(folder))
+    for read in (Store.read, lambda data: Store.open(data, over)):
+        with pytest.raises(StoreError, match=OTHER_FORMAT):
+            read(tmp_path)
+    assert sorted(os.listdir(folder)) == before
 
 
 # ---- folding

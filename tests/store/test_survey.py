@@ -306,16 +306,6 @@ def test_what_a_job_must_know_travels(place: Place) -> None:
     assert making.recipe.inputs.keys() == making.statuses.keys() == {"raw"}
 
 
-def test_results_of_an_old_run_can_be_taken_over(place: Place) -> None:
-    place.write(x="A(1)", y="B(A(1))", z="C(B(A(1)))")
-    survey = place.survey(three())
-    part = parts.Part(survey.store.folder, "old")
-    for task in range(3):
-        part.append(survey.adopt_task(task, "old-run"))
-    assert place.why(three()) == {}
-    assert Store.read(place.data).made("z")[0].run == "old-run"
-
-
 def test_inputs_that_change_while_others_are_made_count_as_they_are(place: Place) -> None:
     tasks = three()
     tasks["c"] |= {"run": "cat y more", "inputs": ["y", "more"]}

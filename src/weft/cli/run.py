@@ -114,5 +114,5 @@ def _tell_nothing(rest: Rest, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"run": None, "status": "up to date", "up_to_date": [*rest.up_to_date]}))
         return
-    for line in (*rest.messages, rest.summary):
+    for line in (*rest.warnings, rest.summary):
         print(line)

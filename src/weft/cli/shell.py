@@ -116,14 +116,12 @@ def _of_file(
 
 def _of_run(home: RunHome, task: str) -> tuple[Workload, int, Path | None]:
     from weft.executors.base import Workload
-    from weft.runs.entries import in_their_shell, rules_of
     from weft.runs.finding import standing
     from weft.runs.journal import read
     from weft.runs.logs import printed_by
     from weft.runs.replay import replay
 
-    contents = read(home.journal)
-    replayed = replay(contents, home.data)
+    replayed = replay(read(home.journal), home.data)
     header: Header = replayed.header
     is_command = any(
         name == task and header.workflow.spec(number).run is not None
@@ -139,9 +137,8 @@ def _of_run(home: RunHome, task: str) -> tuple[Workload, int, Path | None]:
             raise InputError(f"{task} is no part of run {home.id}: say --workflow FILE")
         options = header.options
         return _of_file(Path(header.source), home.data, task, options.params, options.absolute)
-    found = in_their_shell(header.workflow, rules_of(contents.header))
-    work = Workload(found, directory=home.data, absolute=header.options.absolute)
-    number = found.task_names.index(task)
+    work = Workload(header.workflow, directory=home.data, absolute=header.options.absolute)
+    number = header.workflow.task_names.index(task)
     kept = [Path(p.place) for p in printed_by(replayed, home, number) if p.place]
     there = [place for place in kept if place.is_dir()]
     return work, number, there[-1] if there else None

@@ -1,6 +1,6 @@
 """Results of functions as files: a pickle, and behind it the large buffers of what was pickled.
 
-A result without any is a plain pickle, as those of earlier versions are. Buffers of others (the
+A result without any is a plain pickle. Buffers of others (the
 contents of arrays, mostly) stand there as they are in memory, and the file ends with their lengths:
 nothing is copied into a pickle, and who reads them has them by a memory map, or by one read. Worker
 processes import this, so it imports little.

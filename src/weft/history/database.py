@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 FILE = "history.db"
-SCHEMA = 3
+SCHEMA = 1
 APPLICATION = 0x77656674  # "weft": how the file says whose it is
 TIMEOUT = 30.0  # seconds to wait for other writers
 TABLES = """
@@ -39,28 +39,6 @@ CREATE INDEX transfers_by_link ON transfers (source, target, at);
 CREATE INDEX tasks_by_origin ON tasks (directory, workflow, category, machine, at);
 CREATE INDEX tasks_by_command ON tasks (category, command, machine, at);
 """
-# from the tables of each version to those of the next; what an old record does not tell is NULL
-UPGRADES = {
-    1: """
-ALTER TABLE tasks ADD COLUMN directory TEXT;
-ALTER TABLE tasks ADD COLUMN command TEXT;
-CREATE INDEX tasks_by_origin ON tasks (directory, workflow, category, machine, at);
-CREATE INDEX tasks_by_command ON tasks (category, command, machine, at);
-""",
-    2: """
-ALTER TABLE tasks ADD COLUMN memory REAL;
-ALTER TABLE tasks ADD COLUMN at_most INTEGER;
-ALTER TABLE tasks ADD COLUMN cpu REAL;
-ALTER TABLE tasks ADD COLUMN read REAL;
-ALTER TABLE tasks ADD COLUMN written REAL;
-ALTER TABLE tasks ADD COLUMN asked REAL;
-CREATE TABLE failures (
-  id INTEGER PRIMARY KEY,
-  at REAL NOT NULL, run TEXT NOT NULL, workflow TEXT NOT NULL, category TEXT NOT NULL,
-  machine TEXT NOT NULL, cause TEXT NOT NULL, seconds REAL, size REAL, directory TEXT, command TEXT,
-  memory REAL, cpu REAL, asked REAL);
-""",
-}
 
 
 class HistoryError(WeftError):
@@ -111,28 +89,26 @@ def _prepare(path: Path) -> None:
 
 
 def _settle(connection: sqlite3.Connection, path: Path) -> None:
-    """Check whose file this is, make or renew its tables, and let readers read on."""
+    """Check whose file this is, make its tables if it has none, and let readers read on."""
     connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is gone
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA temp_store = MEMORY")
     _write_ahead(connection)
-    if _version(connection, path) < SCHEMA:
+    if _is_empty(connection, path):
         with transaction(connection):
-            # still: another process may have been faster
-            while (version := _version(connection, path)) < SCHEMA:
-                _renew(connection, version)
+            if _is_empty(connection, path):  # else another process was faster
+                _make_tables(connection)
 
 
-def _renew(connection: sqlite3.Connection, version: int) -> None:
-    """Make the tables, or those of the next version."""
-    for statement in (UPGRADES[version] if version else TABLES).split(";"):
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in TABLES.split(";"):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {version + 1 if version else SCHEMA}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the tables; 0 in an empty file."""
+def _is_empty(connection: sqlite3.Connection, path: Path) -> bool:
+    """Return whether the file has no tables yet; refuse the tables of others and other versions."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -141,13 +117,13 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
             f"{printable(path)}: this is a database of something else, not weft's performance "
             "history; set WEFT_HOME to another directory"
         )
-    if version > SCHEMA:
+    if version and version != SCHEMA:
         raise HistoryError(
-            f"{printable(path)}: this performance history was written by a newer weft (version "
-            f"{version} of its tables, this one knows {SCHEMA}); use the newer weft, or set "
-            "WEFT_HOME to another directory"
+            f"{printable(path)}: another version of weft wrote this performance history (tables of "
+            f"version {version}; this one knows version {SCHEMA}); use that version, set WEFT_HOME "
+            "to another directory, or delete the file"
         )
-    return int(version)
+    return not version
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -143,8 +143,7 @@ def _written(size: float) -> str:
 class MemoryNeeds:
     """What is known of the memory of a workflow's tasks, the nearest records first."""
 
-    def __init__(self, records: History, workflow: str) -> None:
-        self._workflow = workflow
+    def __init__(self, records: History) -> None:
         self._by_row: dict[MeasuredRow, list[Measured]] = {}
         for row, measured in records.by_row():
             self._by_row.setdefault(row, []).extend(measured)
@@ -162,9 +161,8 @@ class MemoryNeeds:
 
     def _rows(self, category: str, command: str) -> Sequence[MeasuredRow]:
         far = [MeasuredRow(Level.FAR, category, command)] if command else []
-        old = MeasuredRow(Level.OLD, category, self._workflow)
         near = [MeasuredRow(level, category) for level in (Level.OWN, Level.NEAR)]
-        return [*near, *far, old]
+        return [*near, *far]
 
 
 def model_of(records: Iterable[Measured]) -> MemoryModel | None:

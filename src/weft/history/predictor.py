@@ -60,7 +60,7 @@ class PredictionQuestion:
             raise ValueError("one category and size per task, and one machine per processor")
         kinds = {name: i for i, name in enumerate(dict.fromkeys(categories))}
         kind = np.array([kinds[name] for name in categories], dtype=np.int32)
-        row = _rows(categories, commands or [""] * n, workflow.name, table)
+        row = _rows(categories, commands or [""] * n, table)
         places = {name: i for i, name in enumerate(table.machines)}
         machine = np.array([places.setdefault(m, len(places)) for m in machines], dtype=np.int32)
         with np.errstate(divide="ignore"):  # a cost of nothing is -inf here
@@ -75,17 +75,15 @@ class PredictionQuestion:
         return PredictionQuestion(kind, row, machine, cost, given, log_speed, size, declared)
 
 
-def _rows(
-    categories: Sequence[str], commands: Sequence[str], workflow: str, table: RecordTable
-) -> IntArray:
+def _rows(categories: Sequence[str], commands: Sequence[str], table: RecordTable) -> IntArray:
     """The row of every task at every level; -1 where there is none."""
     n = len(categories)
     found = np.full((len(Level), n), -1, dtype=np.int32)
-    marks = {Level.FAR: commands, Level.OLD: [workflow] * n}
     for level in {row.level for row in table.rows}:
         rows = enumerate(table.rows)
         index = {(row.category, row.mark): i for i, row in rows if row.level == level}
-        tasks = zip(categories, marks.get(level, [""] * n), strict=True)
+        marks = commands if level == Level.FAR else [""] * n
+        tasks = zip(categories, marks, strict=True)
         found[level] = [index.get(task, -1) for task in tasks]
     # without a command nothing far is known to be alike
     found[Level.FAR, [not command for command in commands]] = -1
@@ -128,11 +126,11 @@ class Source(IntEnum):
     SCALED = 1  # the same on other machines, by the machines' speeds
     DECLARED = 2  # the declared cost, by the machine's speed where it is known
     NEAR = 3  # the category in other workflows of the directory
-    FAR = 4  # the category and command in other directories, or of unknown origin
+    FAR = 4  # the category and command in other directories
     DEFAULT = 5  # the median of the run's other tasks, or one second
 
 
-FALLBACKS = ((Level.NEAR, Source.NEAR), (Level.FAR, Source.FAR), (Level.OLD, Source.FAR))
+FALLBACKS = ((Level.NEAR, Source.NEAR), (Level.FAR, Source.FAR))
 SAID = {
     Source.MEASURED: "measured here before",
     Source.SCALED: "measured on other machines",

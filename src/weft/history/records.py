@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.arrays import FloatArray, IntArray, sealed
 from weft.model import Workflow
-from weft.model.call import MAIN, Calls, bare, qualified_name
+from weft.model.call import Calls, bare, qualified_name
 
 _WORDS = re.compile(r"([^\w./-]+)")  # what stands between words of a command, kept by split
 _FILE = "\0"  # in the place of a file's name: no command has it
@@ -29,14 +29,12 @@ class Level(IntEnum):
     OWN = 0  # the same workflow in the same directory
     NEAR = 1  # another workflow of that directory
     FAR = 2  # another directory: there the same name need not mean the same work
-    OLD = 3  # from before directories were kept: only the workflow's name is known
 
 
 class MeasuredRow(NamedTuple):
     """Measurements of one kind: of a category, as near as this.
 
-    Far ones are marked by their command, old ones by their workflow: else one project's `align`
-    would pass for another's.
+    Far ones are marked by their command: else one project's `align` would pass for another's.
     """
 
     level: Level
@@ -58,8 +56,6 @@ class Origin:
 
     def row(self, category: str, command: str, directory: str, workflow: str) -> MeasuredRow:
         """The row of a measurement that has this origin, as this one sees it."""
-        if not directory:
-            return MeasuredRow(Level.OLD, category, workflow)
         if directory != self.directory:
             return MeasuredRow(Level.FAR, category, command)
         return MeasuredRow(Level.OWN if workflow == self.workflow else Level.NEAR, category)
@@ -71,19 +67,6 @@ def categories_of(workflow: Workflow) -> tuple[str, ...]:
         workflow.spec(task).category or f"{workflow.name}/{name}"
         for task, name in enumerate(workflow.task_names)
     )
-
-
-def former_categories(workflow: Workflow) -> dict[str, str]:
-    """What functions of programs are called, by what they were called before: without project."""
-    found = {}
-    for spec in workflow.specs.values():
-        category = spec.category or ""
-        _, of_program, name = category.partition("/")
-        if of_program and spec.run is None:
-            found[f"{MAIN}.{name}"] = category
-            if "." in name:
-                found[name] = category
-    return found
 
 
 def commands_of(workflow: Workflow, calls: Calls | None = None) -> tuple[str, ...]:

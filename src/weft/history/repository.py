@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.history.database import FILE, HistoryError, connect, explained, home, transaction
@@ -139,12 +137,10 @@ class Repository:
         categories: Sequence[str] | None = None,
         commands: Sequence[str] | None = None,
         origin: Origin | None = None,
-        former: Mapping[str, str] = MappingProxyType({}),
     ) -> History:
         """What a predictor needs for these categories, or for all: the newest of each machine.
 
-        With an origin, the newest of each workflow that it looks at, and far away of each command;
-        in its directory also those of `former` names of categories, as of what these are called.
+        With an origin, the newest of each workflow that it looks at, and far away of each command.
         However large the repository is, it reads a bounded number of records.
         """
         cells = [_ALL if categories is None else _CATEGORIES]
@@ -152,15 +148,14 @@ class Repository:
         if origin is not None:
             cells, place = [_DIRECTORY, _COMMANDS], vars(origin)
         marks = commands or [""] * len(categories or ())
-        wanted = [*zip(categories or (), marks, strict=True), *((name, "") for name in former)]
+        wanted = list(zip(categories or (), marks, strict=True))
         with explained(self.path), self._reading(wanted):
             tasks = self._newest(cells, {name: _text(value) for name, value in place.items()})
             transfers = self._rows(
                 f"SELECT {TRANSFER} FROM transfers WHERE id IN ({_LINKS.newest(NEWEST)})"
             )
             short = self._rows(_RAN_SHORT, {"directory": place.get("directory")})
-        known = (_renamed(_task(row), former, origin) for row in tasks)
-        history = History(known, (TransferRecord(*row) for row in transfers), origin)
+        history = History(map(_task, tasks), (TransferRecord(*row) for row in transfers), origin)
         history.ran_short = {(category, command): bytes_ for category, command, bytes_ in short}
         return history
 
@@ -268,8 +263,7 @@ _CATEGORIES = _Cells(*_ALL[:2], "WHERE category IN (SELECT category FROM wanted)
 _DIRECTORY = _Cells(
     "tasks",
     ("directory", "workflow", "category", "machine"),
-    "WHERE (directory = :directory OR (directory IS NULL AND workflow = :workflow)) "
-    "AND category IN (SELECT category FROM wanted)",
+    "WHERE directory = :directory AND category IN (SELECT category FROM wanted)",
 )
 _COMMANDS = _Cells(
     "tasks",
@@ -293,14 +287,6 @@ def _task(row: tuple[Any, ...]) -> TaskRecord:
         at, run, workflow, category, machine, seconds, _known(size), directory or "", command or "",
         _known(memory), bool(at_most), _known(cpu), _known(read), _known(written), _known(asked),
     )  # fmt: skip
-
-
-def _renamed(task: TaskRecord, former: Mapping[str, str], origin: Origin | None) -> TaskRecord:
-    """The record under the name that its category has now, if it is of who asks."""
-    if origin is None or task.category not in former:
-        return task
-    own = task.directory in ("", _text(origin.directory))
-    return replace(task, category=former[task.category]) if own else task
 
 
 def _known(value: float | None) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Why an attempt has failed, where the machines know; in older journals nothing is said of it.
+# Why an attempt has failed, where the machines know.
 CAUSE = "cause"
 OUT_OF_MEMORY, TIME_OUT, EXIT = "out-of-memory", "time-out", "exit"
 KILLED = "killed"  # by a signal, and nobody knows who sent it

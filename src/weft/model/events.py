@@ -185,7 +185,7 @@ class Alarm(Event):
 
 
 class Woken(Alarm):
-    """A rescheduling point has come; in older journals also the time of a LimitsDue."""
+    """A rescheduling point has come."""
 
     name = "wake"
 

@@ -45,7 +45,7 @@ class FailedTry:
     command: str | None = None
     unlisted: tuple[str, ...] = ()  # files of the data directory that it names, but does not list
     scratch: str | None = None  # its directory, kept in the run's home
-    cause: str | None = None  # in a word; None: an older weft has not said
+    cause: str | None = None  # in a word; None: nobody knows
 
 
 @dataclass(frozen=True)

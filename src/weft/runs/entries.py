@@ -41,7 +41,7 @@ from weft.model.events import (
 from weft.model.growth import grow
 from weft.model.resources import Cores, Needs
 from weft.quantities import first_few
-from weft.runs.journal import Journal, plain, real
+from weft.runs.journal import RULES, Journal, plain, real
 from weft.runs.options import Options
 from weft.store.store import KeptResult
 from weft.version import __version__
@@ -108,7 +108,6 @@ def _bytes(text: Any, size: int) -> bytes:
     return raw
 
 
-STRICT = 5  # the rules since which a command ends at its first error
 ARRAYS = ("base_cost", "item_size", "item_producer", "use_ptr", "use_task")
 NEEDS = ("amount", "width_ptr", "width", "factor")
 
@@ -185,17 +184,6 @@ def estimates_from_entry(content: dict[str, Any], cost: str) -> Estimates:
     return Estimates(unpack(content[cost]), needs)
 
 
-def in_their_shell(workflow: Workflow, rules: int) -> Workflow:
-    """The workflow as a run of former rules began it: commands that chose no shell had sh."""
-    if rules >= STRICT:
-        return workflow
-    specs = {
-        task: replace(spec, shell="sh") if spec.run is not None and spec.shell is None else spec
-        for task, spec in workflow.specs.items()
-    }
-    return replace(workflow, specs=specs)
-
-
 def check_same(journalled: Workflow, given: Workflow, run: str, functions: bool = False) -> None:
     """Refuse to resume with another workflow, and say what is different.
 
@@ -229,10 +217,6 @@ def without_categories(workflow: Workflow) -> Workflow:
     """The workflow of functions by what does not follow from where their program is."""
     bare = {task: replace(spec, category=None) for task, spec in workflow.specs.items()}
     return replace(workflow, specs=bare)
-
-
-VERSION = 1
-RULES = 9  # by which coordinators decide, and `ico` orders; see decision 028
 
 
 @dataclass(frozen=True)
@@ -277,7 +261,6 @@ class Header:
         """The header as the journal has it."""
         return {
             "type": "run",
-            "version": VERSION,
             "rules": RULES,
             "weft": __version__,
             "id": self.id,
@@ -308,18 +291,13 @@ class Header:
 
     @staticmethod
     def from_dict(content: dict[str, Any], directory: Path) -> Header:
-        """The header of a journal that this version can read."""
-        version, rules = content.get("version"), rules_of(content)
-        if version != VERSION or rules > RULES:
-            raise InputError(
-                f"this journal is of version {version}.{rules}, written by weft "
-                f"{content.get('weft', '?')}; this weft reads versions up to {VERSION}.{RULES}: "
-                "use the one that wrote it, or a newer one"
-            )
+        """Read the header back; the journal's rules were checked when it was opened."""
         try:
             return Header._read(content, directory)
         except KeyError as error:
             raise InputError(f"the journal's header lacks {error}") from None
+        except TypeError as error:
+            raise InputError(f"the journal's header cannot be read: {error}") from None
 
     @staticmethod
     def _read(content: dict[str, Any], directory: Path) -> Header:
@@ -354,11 +332,6 @@ class Header:
 
 def _entries_of(workflows: Mapping[str, Workflow]) -> dict[str, dict[str, Any]]:
     return {name: workflow_to_entry(workflow) for name, workflow in workflows.items()}
-
-
-def rules_of(content: dict[str, Any]) -> int:
-    """The rules that a header, or an entry about a resumed run, was written under."""
-    return int(content.get("rules", 1))
 
 
 def now_in_words() -> str:
@@ -477,20 +450,6 @@ def entry_from_dict(
         needs=needs,
     )
     return NewPlan(time, content["version"], schedule, real(content["seconds"]))
-
-
-def evaluation_from_dict(content: dict[str, Any]) -> Evaluation:
-    """What became of a plan."""
-    return Evaluation(
-        time=real(content["time"]),
-        reason=content["reason"],
-        forced=content["forced"],
-        taken=content["taken"],
-        makespan=real(content["makespan"]),
-        projected=real(content["projected"]),
-        migrated=content.get("migrated", 0),
-        seconds=real(content["seconds"]),
-    )
 
 
 def commands_to_dict(commands: list[Command]) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from weft.history.records import (
     TransferRecord,
     categories_of,
     commands_of,
-    former_categories,
 )
 from weft.model import Estimates, Expectation, Platform, Workflow
 from weft.model.call import Calls
@@ -99,9 +98,8 @@ class Learner:
 def _history_of(
     workflow: Workflow, repository: Repository, commands: Sequence[str], origin: Origin
 ) -> History:
-    """What is known of a workflow's categories, by whatever name."""
-    categories, former = categories_of(workflow), former_categories(workflow)
-    return repository.history(categories, commands, origin, former)
+    """What is known of a workflow's categories."""
+    return repository.history(categories_of(workflow), commands, origin)
 
 
 class Estimating:
@@ -404,7 +402,7 @@ class Estimating:
     def memory(self, task: int) -> Need | None:
         """What a task is expected to need of memory, and from how many records that is known."""
         if self._needs is None or self._needs_at != self._observed:
-            self._needs = MemoryNeeds(self.history, self.workflow.name)
+            self._needs = MemoryNeeds(self.history)
             self._needs_at = self._observed
         size = self._input_bytes(task)
         return self._needs.need(self.categories[task], self.commands[task], size)

@@ -19,7 +19,6 @@ from weft.model.call import FAR, Call, Calls, NoPartError, ReturnedTasks, calls_
 from weft.model.filenames import covers, is_many, is_there
 from weft.model.growth import expansion_file, files_of, grow
 from weft.runs.entries import Header
-from weft.runs.former import FormerTaken
 from weft.runs.growing import CHANGED, check_added, digest_of_added, printed_by, returned_by
 from weft.runs.home import RunHome
 from weft.runs.options import Options
@@ -37,23 +36,21 @@ def with_expansions(workflow: Workflow, options: Options) -> Workflow:
     """The workflow with the tasks that are added by what is up to date, as a run would begin."""
     if not workflow.grows:
         return workflow
-    return _grown_before(workflow, options, _Before())[0].workflow
+    return _grown_before(workflow, options, _Before()).workflow
 
 
-def with_printed(
-    workflow: Workflow, options: Options, expansions: dict[str, Workflow]
-) -> tuple[Survey, FormerTaken]:
+def with_printed(workflow: Workflow, options: Options, expansions: dict[str, Workflow]) -> Survey:
     """The survey with the tasks that are added by what is up to date.
 
     Where one of them needs what another has to make again, they are added when that is there.
     """
     before = _Before()
     while True:
-        survey, former = _grown_before(workflow, options, before)
+        survey = _grown_before(workflow, options, before)
         needed = before.first(survey)
         if not needed:
             expansions |= before.expansions
-            return survey, former
+            return survey
         if _as_far_as_known(workflow, options) != options:  # what is named would not be there
             maker, why = next(iter(needed.items()))
             raise InputError(f"{maker}: {why}: run {maker} first (`weft run ... {maker}`)")
@@ -104,21 +101,19 @@ class _Before:
         return {name: why for name, why in found.items() if name not in self.again}
 
 
-def _grown_before(
-    workflow: Workflow, options: Options, before: _Before
-) -> tuple[Survey, FormerTaken]:
+def _grown_before(workflow: Workflow, options: Options, before: _Before) -> Survey:
     workflow = _passing_own(workflow, options.directory)
     known = _as_far_as_known(workflow, options)
-    survey, former = survey_of(workflow, known, again=before.again)
+    survey = survey_of(workflow, known, again=before.again)
     while news := _known_expansions(survey, before.expansions):
         before.look_for(survey)
         workflow = _with_known(workflow, options, news, before)
         workflow = _passing_own(workflow, options.directory)
         known = _as_far_as_known(workflow, options)
-        survey, former = survey_of(workflow, known, again=before.again)
+        survey = survey_of(workflow, known, again=before.again)
     if known != options:
-        survey, former = survey_of(workflow, options, again=before.again)
-    return survey, former
+        survey = survey_of(workflow, options, again=before.again)
+    return survey
 
 
 def _passing_own(workflow: Workflow, directory: Path) -> Workflow:
@@ -212,7 +207,7 @@ def with_returned(
         if lost:
             force = () if isinstance(options.force, bool) else options.force
             options = replace(options, force=(*force, *lost))
-        survey, _ = survey_of(workflow, options, calls=calls, kept=kept)
+        survey = survey_of(workflow, options, calls=calls, kept=kept)
 
 
 class Regrown:

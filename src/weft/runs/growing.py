@@ -169,7 +169,7 @@ def returned_by(results: Path, number: int, name: str) -> ReturnedTasks:
     """The tasks that a function has returned, by the number of its result; under its name."""
     returned = load_result(results, number, name)
     if not isinstance(returned, ReturnedTasks):
-        raise InputError("it was written by another version of weft: run it again")
+        raise InputError("its result does not hold tasks: run it again")
     if returned.problem:
         raise InputError(returned.problem)
     if returned.workflow is None:

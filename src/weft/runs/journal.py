@@ -138,7 +138,9 @@ def _take(line: bytes, payload: bytes | None, found: Scan[T], read: Callable[[by
     return ""
 
 
-VERSION = 1
+# Raised when the entries of a journal change, or the decisions that a replay must repeat: a journal
+# of other rules is refused (decision 028).
+RULES = 1
 _SAFE = "nothing finished is lost: what attempts have finished is on disk and will be found"
 
 
@@ -299,11 +301,11 @@ def _scan(path: Path) -> Scan[dict[str, Any]]:
             f"{path}: this is no journal of a run: {problem}, so the run cannot be resumed; "
             "what it has published is still there: start it anew with `weft run`"
         )
-    version = found.lines[0].get("version", VERSION)
-    if version != VERSION:
+    rules = found.lines[0].get("rules")
+    if rules != RULES:
         raise JournalError(
-            f"{path}: this journal is of version {version!r}, and this weft reads version "
-            f"{VERSION}: use the weft that wrote it"
+            f"{path}: another version of weft wrote this journal (rules {rules}; this version has "
+            f"rules {RULES}): use that version, or start a new run with `weft run`"
         )
     return found
 

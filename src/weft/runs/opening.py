@@ -40,13 +40,10 @@ from weft.model.filenames import inner_files, is_there
 from weft.model.resources import check_fits
 from weft.quantities import amount, first_few, many
 from weft.runs.entries import (
-    RULES,
     Header,
     JournalRecorder,
     check_same,
-    in_their_shell,
     now_in_words,
-    rules_of,
 )
 from weft.runs.estimates import Estimating, with_links
 from weft.runs.growing import Growing
@@ -330,7 +327,7 @@ def open_run(
         strategy = chosen_strategy(options, prediction.blind)
         if options.deadline is not None:
             check_foreseeable(strategy, prediction.blind)
-        for line in (*rest.messages, *rest.in_words()):
+        for line in (*rest.warnings, *rest.in_words()):
             listener.said(line)
         listener.said(prediction.message(strategy if options.strategy == AUTO else None))
         for line in estimating.without_sizes():
@@ -459,7 +456,7 @@ def reopen_run(
         give_deadline(driver, header.id, deadline)
         on = with_added(header.options.on, driver.coordinator) if on is None else on
         options = replace(header.options, on=on)
-        work = in_their_shell(header.workflow, rules_of(contents.header))
+        work = header.workflow
         state = driver.coordinator.state
         done = [work.task_names[t] for t in state.tasks(TaskState.DONE).tolist()]
         if calls is not None and workflow is not None:
@@ -480,7 +477,7 @@ def reopen_run(
             outdated = rest.outdated()
         if (store := rest.open_store(home)) is not None:
             stack.callback(store.close)
-            for line in rest.messages:
+            for line in rest.warnings:
                 listener.said(line)
         machines = open_machines(work, calls, options, home, clock, store, coordinator.platform)
         stack.callback(machines.close)
@@ -496,7 +493,7 @@ def reopen_run(
         then |= {} if deadline is None else {"deadline": deadline}
         then |= {"digests": changed} if changed else {}
         clock.set(replayed.until)  # finding the machines is no time of the run
-        recorder.note("resumed", time=clock(), created=now_in_words(), rules=RULES, **then)
+        recorder.note("resumed", time=clock(), created=now_in_words(), **then)
         coordinator.forget_alarm()
         session.begin = lambda: take_up(session, clock.set, known, budget, outdated)
         session.rest, session.store, session.resources = rest, store, stack.pop_all()

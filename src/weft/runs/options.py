@@ -244,10 +244,9 @@ class Options:
 
     @staticmethod
     def from_dict(content: dict[str, Any], directory: Path) -> Options:
-        """What the journal kept; what this version does not know is left out."""
-        known = {field.name for field in fields(Options)}
+        """Read back the options that a journal kept."""
         content = content | {"params": parameters(content.get("params", {}))}
-        return Options(directory=directory, **{k: v for k, v in content.items() if k in known})
+        return Options(directory=directory, **content)
 
     @staticmethod
     def from_keywords(given: Mapping[str, Any]) -> Options:

@@ -11,9 +11,7 @@ from typing import Any
 from weft import registry
 from weft.engine.coordinator import Coordinator
 from weft.engine.driver import Driver, record
-from weft.engine.facts import Facts
 from weft.engine.state import RunState
-from weft.errors import InputError
 from weft.model import ENDS, Run, Workflow
 from weft.model.events import (
     REUSED,
@@ -22,24 +20,14 @@ from weft.model.events import (
     Heard,
     ItemLost,
     LinkChanged,
-    NewEstimates,
-    NewStrategy,
     ProcessorGone,
     ProcessorJoined,
     ProcessorLeaving,
     Replan,
     SpeedChanged,
     TaskFinished,
-    TasksAdded,
 )
-from weft.runs.entries import (
-    RULES,
-    Header,
-    commands_to_dict,
-    entry_from_dict,
-    evaluation_from_dict,
-    rules_of,
-)
+from weft.runs.entries import Header, commands_to_dict, entry_from_dict
 from weft.runs.journal import Contents
 from weft.runs.money import within_limits
 
@@ -98,14 +86,9 @@ def replay(contents: Contents, directory: Path) -> Replayed:
     driver = set_out(header)
     driver.answers, coordinator = False, driver.coordinator
     replayed = Replayed(header, driver)
-    former, entries = by_other_rules(contents)
-    first: list[Command] | None = None
-    if former is not None:
-        first = []
-        _take_facts(replayed, Facts(coordinator), former)
-    reader = JournalReader(replayed, entries)
+    reader = JournalReader(replayed, contents.entries)
     driver.executor = reader
-    driver.drive(first, is_over=lambda: not reader.left)
+    driver.drive(is_over=lambda: not reader.left)
     reader.pass_notes()
     times = [float(entry["time"]) for entry in contents.entries if "time" in entry]
     replayed.until = max(coordinator.now, *times, 0.0)
@@ -157,67 +140,12 @@ class JournalReader:
                 self._decided = []  # a resume: what was decided last was never done
 
 
-def by_other_rules(contents: Contents) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
-    """The entries that were decided by rules of former versions, if any, and those by today's.
-
-    A resumed run goes on by the rules of the weft that resumes it.
-    """
-    resumed = [k for k, entry in enumerate(contents.entries) if entry.get("t") == "resumed"]
-    known = {k: rules_of(contents.entries[k]) for k in resumed if "rules" in contents.entries[k]}
-    if any(rules > RULES for rules in known.values()):
-        raise InputError(
-            f"a newer weft has resumed this run (rules {max(known.values())}; this one knows "
-            f"those up to {RULES}): use that one"
-        )
-    if rules_of(contents.header) == RULES:
-        return None, contents.entries
-    at = next((k for k, rules in known.items() if rules == RULES), len(contents.entries))
-    return contents.entries[:at], contents.entries[at:]
-
-
-def _take_facts(replayed: Replayed, facts: Facts, entries: list[dict[str, Any]]) -> None:
-    """Take what was done by other rules as it was done."""
-    driver = replayed.driver
-    judged = any(content.get("t") == "evaluation" for content in entries)
-    for content in entries:
-        kind = content.get("t")
-        if kind in HEARD:
-            _take_fact(driver, facts, content, judged)
-        elif kind == "evaluation":
-            facts.judge(evaluation_from_dict(content))
-        elif kind == "commands":
-            for command in content["do"]:
-                facts.do(command)
-            replayed.decisions.append(content)
-            replayed.journalled.append(content)
-        else:
-            _note(replayed, content)
-        driver.note_plan()
-    facts.decide_again()
-
-
 def _next(content: dict[str, Any], coordinator: Coordinator) -> Heard:
     """What was heard next, by what was known then."""
     known = coordinator.estimates
     return entry_from_dict(
         content, coordinator.workflow, coordinator.platform, known.needs, known.cost
     )
-
-
-def _take_fact(driver: Driver, facts: Facts, content: dict[str, Any], judged: bool) -> None:
-    coordinator = facts.coordinator
-    entry = _next(content, coordinator)
-    driver.note(entry)
-    if isinstance(entry, Event):
-        facts.hear(entry)
-    elif isinstance(entry, NewEstimates):
-        facts.learn(entry)
-    elif isinstance(entry, TasksAdded):
-        facts.add_tasks(entry)
-    elif isinstance(entry, NewStrategy):
-        facts.follow_plans(driver.switch(entry), entry)
-    else:
-        facts.note_plan(entry.time, entry.schedule, judged)
 
 
 def _note(replayed: Replayed, content: dict[str, Any]) -> None:

@@ -38,7 +38,6 @@ from weft.runs.expansions import (
     with_printed,
     with_returned,
 )
-from weft.runs.former import NOTHING_FORMER, FormerTaken
 from weft.runs.home import RunHome
 from weft.runs.lock import is_driven
 from weft.runs.options import Options
@@ -73,7 +72,6 @@ class Rest:
     up_to_date: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # what is asked for does not need them
     survey: Survey | None = None  # None: the store is not asked
-    former: FormerTaken = NOTHING_FORMER  # what runs of before there was a store have made
     calls: tuple[Call | None, ...] | None = None  # of these tasks, if there are functions
     # results of other tasks that these take, by their names, in the order of their numbers
     taken: Mapping[str, KeptResult] = field(default_factory=dict)
@@ -126,9 +124,9 @@ class Rest:
         kept = None if calls is None else kept_results(options.directory)
         expansions = dict[str, Workflow]()
         if calls is None and workflow.grows:
-            survey, former = with_printed(workflow, options, expansions)
+            survey = with_printed(workflow, options, expansions)
         else:
-            survey, former = survey_of(workflow, options, calls=calls, kept=kept)
+            survey = survey_of(workflow, options, calls=calls, kept=kept)
         if kept is not None and workflow.grows:
             survey, options = with_returned(survey, options, kept, expansions)
             calls = survey.calls
@@ -152,7 +150,6 @@ class Rest:
             tuple(names[t] for t in survey.tasks(State.UP_TO_DATE)),
             tuple(names[t] for t in survey.tasks(State.LEFT_OUT)),
             survey,
-            former,
             part,
             {names[t]: _result_of(survey, t) for t in outer},
             kept,
@@ -168,10 +165,10 @@ class Rest:
         targets = tuple(target for target in options.targets if target in known)
         replaces = named_by_force(workflow, options)
         options = replace(options, targets=targets, force=still_forced(workflow, options, done))
-        survey, former = survey_of(workflow, options, done, header, replaces=replaces)
+        survey = survey_of(workflow, options, done, header, replaces=replaces)
         check_protected(survey, header.id)
         check_edited(survey, options.directory, "if it is deleted, the run makes it again")
-        return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey, former)
+        return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey)
 
     def grown(self, workflow: Workflow, done: Collection[str], header: Header) -> Rest:
         """The same with tasks that were added to what is run, of which these are done.
@@ -315,7 +312,7 @@ class Rest:
             workflow, calls, options = grown.workflow, grown.calls, grown.options
         kept, replaces = kept_results(options.directory), named_by_force(workflow, options)
         options = replace(options, force=still_forced(workflow, options, done))
-        survey, former = survey_of(workflow, options, done, header, calls, kept, replaces)
+        survey = survey_of(workflow, options, done, header, calls, kept, replaces)
         check_edited(survey, options.directory, of_flow=True)
         check_protected(survey, header.id)
         names = workflow.task_names
@@ -335,7 +332,7 @@ class Rest:
         for number, task in enumerate(numbers):
             survey.recall(task, header.id, number)
         more = (header.up_to_date, header.left_out)
-        rest = Rest(header.workflow, numbers, {}, *more, survey, former, part, taken, kept)
+        rest = Rest(header.workflow, numbers, {}, *more, survey, part, taken, kept)
         return replace(rest, set_out=set_out)
 
     def open_store(self, home: RunHome) -> RunStore | None:
@@ -344,7 +341,6 @@ class Rest:
             return None
         store = Store.open(home.data, lambda run: _is_live(home.data, run))
         self.warnings[:] = store.warnings or self.warnings  # now also where what is damaged went
-        self._keep([self.former.lines])
         outer = self.outer
         opened = RunStore(self.survey, home.id, self.numbers, self.kept, outer, self.first)
         self._bring_results(home, opened, outer)
@@ -418,19 +414,14 @@ class Rest:
     def remember(self) -> None:
         """Have kept what was found out on the way, so that it need not be again."""
         if self.survey is not None:
-            self._keep([self.former.lines, self.survey.take_news()])
+            self._keep(self.survey.take_news())
 
-    def _keep(self, lines: list[bytes]) -> None:
+    def _keep(self, lines: bytes) -> None:
         assert self.survey is not None
         with suppress(OSError):  # then it is found out again
-            if any(lines):
+            if lines:
                 folder = make_folder(self.survey.memory.data)
-                put(folder, f"noted-{secrets.token_hex(4)}", lines)
-
-    @property
-    def messages(self) -> list[str]:
-        """What is wrong with the store, and what it has just learned."""
-        return [*self.warnings, *filter(None, [self.former.message])]
+                put(folder, f"noted-{secrets.token_hex(4)}", [lines])
 
     @property
     def warnings(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from weft.durable import reason
 from weft.errors import InputError
 from weft.runs.home import RunHome, runs
-from weft.runs.journal import decode, scan
+from weft.runs.journal import RULES, decode, scan
 from weft.runs.lock import is_driven
 from weft.runs.options import parameters
 
@@ -46,6 +46,8 @@ def summarise(home: RunHome) -> Summary:
         return _unreadable(home, driven, "its first line is not JSON")
     if not found.lines:
         return _unreadable(home, driven, f"its first line {found.fault or 'is missing'}")
+    if header.get("rules") != RULES:
+        return _unreadable(home, driven, "another version of weft wrote it")
     lines = found.lines[1:]
     status = "running" if driven else _ending(lines) or "interrupted"
     total = header.get("tasks")
@@ -74,7 +76,7 @@ def _unreadable(home: RunHome, driven: bool, problem: str) -> Summary:
 
 
 def _name(header: dict[str, Any], home: RunHome) -> str:
-    return _text(header, "name") or _text(header, "workflow name") or home.id
+    return _text(header, "name") or home.id
 
 
 def _text(header: dict[str, Any], key: str) -> str | None:

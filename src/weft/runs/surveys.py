@@ -13,11 +13,9 @@ from weft.executors.results import KeptResults
 from weft.model import Workflow
 from weft.model.call import Calls
 from weft.runs.entries import Header
-from weft.runs.former import NOTHING_FORMER, FormerTaken, take_former
 from weft.runs.home import check_private
 from weft.runs.options import Options
 from weft.store.content import CONTENT
-from weft.store.parts import parse
 from weft.store.store import Store
 from weft.store.survey import Asked, State, Survey
 
@@ -45,8 +43,8 @@ def survey_of(
     kept: KeptResults | None = None,
     replaces: Collection[str] | None = None,
     again: Mapping[str, str] | None = None,
-) -> tuple[Survey, FormerTaken]:
-    """What is known of a directory; and what of it comes from runs of earlier versions.
+) -> Survey:
+    """What is known of a directory.
 
     The tasks of `again` are run, too, for the reason that stands there.
     """
@@ -65,14 +63,9 @@ def survey_of(
     )
     if kept is not None:
         asked = replace(asked, after={}, every_result=options.keep_results, has_result=kept.has)
-        return Survey(workflow, data, store, asked, calls), NOTHING_FORMER
+        return Survey(workflow, data, store, asked, calls)
     asked = replace(asked, carried=_is_carried(options))
-    survey = Survey(workflow, data, store, asked)
-    former = take_former(survey, "" if header is None else header.id)
-    if former.tasks:
-        store.add_lines(parse(former.lines).lines)
-        survey = Survey(workflow, data, store, asked)
-    return survey, former
+    return Survey(workflow, data, store, asked)
 
 
 def kept_results(directory: Path) -> KeptResults:

@@ -116,11 +116,10 @@ def adopted_line(
     recipe: Recipe,
     task: str,
     contents: Mapping[str, Entry],
-    run: str,
     inner: Mapping[str, Mapping[str, Entry]],
 ) -> bytes:
-    """The line of outputs that count as made by a recipe, since somebody or an old run says so."""
-    return _line(recipe, "" if run else ADOPTED, task, run, contents, inner=inner)
+    """The line of outputs that count as made by a recipe, since somebody says so."""
+    return _line(recipe, ADOPTED, task, "", contents, inner=inner)
 
 
 def _line(

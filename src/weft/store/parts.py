@@ -34,6 +34,8 @@ from weft.durable import (
 from weft.store.content import CLOCK
 
 DAMAGED = "damaged"  # the folder of parts that were moved aside
+FORMAT = 1  # of what parts hold; raised when it changes, and stores of other formats are refused
+_MARK = "format-"  # an empty file, named after the format of the store it is in
 FOLDED = "folded"  # the writer of parts that were folded into one
 _END, _GONE = ".jsonl", ".gone"  # a part, and one that is folded and about to go
 _ENCODER = json.JSONEncoder(allow_nan=False, check_circular=False, separators=(",", ":"))
@@ -57,7 +59,27 @@ def make_folder(data: str | os.PathLike[str]) -> Path:
         write_new(folder.parent / ".gitignore", b"*\n")
     with suppress(FileExistsError):
         os.close(make_file(folder / CLOCK))
+    if not list_parts(folder) and not _formats(folder):
+        with suppress(FileExistsError):
+            os.close(make_file(folder / f"{_MARK}{FORMAT}"))
     return folder
+
+
+def is_readable(folder: Path) -> bool:
+    """Return whether a store is empty, or of the format that this version writes."""
+    formats = _formats(folder)
+    if formats or not list_parts(folder):
+        return formats in ([], [str(FORMAT)])
+    # a directory may be listed without the mark and with a part that was added after it
+    return (folder / f"{_MARK}{FORMAT}").exists()
+
+
+def _formats(folder: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    return [name.removeprefix(_MARK) for name in names if name.startswith(_MARK)]
 
 
 def encode(line: Line) -> bytes:

@@ -81,7 +81,6 @@ class Store:
     _by_file: dict[str, list[Result]] = field(default_factory=dict)
     _by_task: dict[str, list[Result]] = field(default_factory=dict)  # what makes no files
     _seen: dict[str, set[str]] = field(default_factory=dict)
-    _others: list[parts.Line] = field(default_factory=list)  # of a later weft
 
     @staticmethod
     def read(data: str | os.PathLike[str]) -> Store:
@@ -89,6 +88,8 @@ class Store:
         store = Store(parts.folder_of(data))
         with no_collection():
             try:
+                if not parts.is_readable(store.folder):
+                    raise _other_format(store.folder)
                 found = parts.read_parts(store.folder)
             except OSError as error:
                 raise StoreError(
@@ -139,9 +140,9 @@ class Store:
                     for name, contents in line["seen"].items():
                         self._seen.setdefault(name, set()).update(contents)
                 else:
-                    self._others.append(line)
+                    raise ValueError
             except (TypeError, ValueError, KeyError, AttributeError):
-                self._others.append(line)
+                raise _other_format(self.folder) from None
         dated.sort(key=lambda pair: pair[0])
         for _, news in dated:
             self.add(news) if isinstance(news, Result) else self.files.update(news)
@@ -208,7 +209,6 @@ class Store:
         latest = max((result.at for result in kept.values()), default=0.0)
         for part in _chunks(self.files.items()):
             yield {"files": dict(part), "at": latest}
-        yield from self._others
 
     def _older(self, shown: set[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
         """The contents that files had before the results that are kept."""
@@ -218,6 +218,13 @@ class Store:
             rest = [c for c in dict.fromkeys(older) if (name, c) not in shown][-_CONTENTS:]
             if rest:
                 yield name, rest
+
+
+def _other_format(folder: Path) -> StoreError:
+    return StoreError(
+        f"{folder}: another version of weft wrote this store: use that version, or remove the "
+        "directory; then every task runs again"
+    )
 
 
 def file_lines(entries: Mapping[str, Entry], at: float) -> bytes:

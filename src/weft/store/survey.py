@@ -425,13 +425,10 @@ class Survey:
 
     def adopt(self, files: Iterable[str]) -> list[bytes]:
         """Lines by which files count as what their tasks give from what is there now."""
-        return [self.adopt_task(task) for task in self.makers(files)]
+        return [self._adopt(task) for task in self.makers(files)]
 
-    def adopt_task(self, task: int, run: str = "") -> bytes:
-        """The line by which all outputs of a task count as what it gives from what is there now.
-
-        `run` is the run that made them, if one did.
-        """
+    def _adopt(self, task: int) -> bytes:
+        """The line by which all outputs of a task count as what it gives from what is there now."""
         name, outputs = self.workflow.task_names[task], self._graph.made[task]
         missing = [file for file, content in self.memory.contents(outputs).items() if not content]
         if missing:
@@ -442,7 +439,7 @@ class Survey:
         found = {file: e for file in outputs if (e := self.memory.entries(file)) is not None}
         contents = {file: entry for file, (entry, _) in found.items()}
         inner = {file: files for file, (_, files) in found.items() if is_many(file)}
-        return adopted_line(making.recipe, name, contents, run, inner)
+        return adopted_line(making.recipe, name, contents, inner)
 
     # ---- how it comes to its answers
 

@@ -33,7 +33,7 @@ def tell_dry(rest: Rest, options: Options, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_as_data(rest, plan), indent=1, allow_nan=False))
         return
-    for line in (*rest.messages, rest.summary):
+    for line in (*rest.warnings, rest.summary):
         print(line)
     if not rest.numbers:
         return

@@ -263,7 +263,7 @@ class DaskJobs(Jobs):
             return None
         if (end := self.told_by_store(start)) is not None:
             return end
-        # as runs of earlier versions have it
+        # without a store, the attempt has left a marker
         done = read_marker(self._scratch(start.task, start.attempt) + ".done", self.data)
         return None if done is None else self.finished(start.attempt, *done)
 

@@ -109,7 +109,7 @@ class LocalExecutor(Listening[LocalAttempt]):
         check_paths(work.workflow, work.absolute, work.functions)
         self.platform, self._usable = platform_of(processors, known, asked)
         self._machine, self._known = socket.gethostname(), known is not None
-        # journals of before say nothing of it
+        # a host of cores alone is not written to the journal
         host = self.platform.hosts[0] if self.platform.hosts else this_host(asked or {})
         self._jobs = LocalJobs(work, home, host)
         self._lanes: dict[int, _Lane] = {}
