@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-unexport PYTHONDONTWRITEBYTECODE # else each of the tests' many processes compiles weft once more
+unexport PYTHONDONTWRITEBYTECODE # else each of the tests' many processes compiles foreplan once more
 
 .PHONY: install dev demo test chaos checked check bench docs system clean
 
@@ -10,7 +10,7 @@ install: $(VENV)/installed
 dev: $(VENV)/built
 
 # What the compiled kernels are made from: when one is edited, they are built again.
-KERNELS := setup.py $(wildcard kernel_build/*.py) src/weft/sorting.py src/weft/ends.py $(wildcard src/weft/*/kernels/*.py)
+KERNELS := setup.py $(wildcard kernel_build/*.py) src/foreplan/sorting.py src/foreplan/ends.py $(wildcard src/foreplan/*/kernels/*.py)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -30,12 +30,12 @@ $(VENV)/built: $(VENV)/installed-dev $(KERNELS)
 
 demo: install
 	@mkdir -p out && rm -rf out/words out/history && cp -r examples/words out/words
-	$(BIN)/weft plan examples/montage.yaml -p examples/cluster.yaml \
+	$(BIN)/foreplan plan examples/montage.yaml -p examples/cluster.yaml \
 		--gantt out/montage.html --gantt out/montage.png
 	@echo "-- the first run is blind, the second knows what tasks take --"
-	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words
-	WEFT_HOME=out/history $(BIN)/weft run out/words/pipeline.yaml --dir out/words --force
-	$(BIN)/weft report last --dir out/words --html out/words.html --gantt out/words.png
+	FOREPLAN_HOME=out/history $(BIN)/foreplan run out/words/pipeline.yaml --dir out/words
+	FOREPLAN_HOME=out/history $(BIN)/foreplan run out/words/pipeline.yaml --dir out/words --force
+	$(BIN)/foreplan report last --dir out/words --html out/words.html --gantt out/words.png
 	@echo
 	@echo "Open out/montage.html (a plan) and out/words.html (a run, plan against fact) in a"
 	@echo "browser: zoom with the wheel, hover for details. The work itself is in out/words."
@@ -46,12 +46,12 @@ test: dev system
 	$(BIN)/python -m pytest $(addprefix tests/,$(ROOM))
 
 # The tests that kill coordinators, workers and disks, and those of random cases, with as many
-# repetitions as WEFT_CHAOS says: with 50, the coordinator is killed up to 90 times in the middle of
-# runs of 200 tasks. The seed is printed; with WEFT_SEED it is the same again.
-WEFT_CHAOS ?= 50
-chaos: WEFT_SEED ?= $(shell date +%s)
+# repetitions as FOREPLAN_CHAOS says: with 50, the coordinator is killed up to 90 times in the middle of
+# runs of 200 tasks. The seed is printed; with FOREPLAN_SEED it is the same again.
+FOREPLAN_CHAOS ?= 50
+chaos: FOREPLAN_SEED ?= $(shell date +%s)
 chaos: dev
-	WEFT_CHAOS=$(WEFT_CHAOS) WEFT_SEED=$(WEFT_SEED) $(BIN)/python -m pytest tests/chaos \
+	FOREPLAN_CHAOS=$(FOREPLAN_CHAOS) FOREPLAN_SEED=$(FOREPLAN_SEED) $(BIN)/python -m pytest tests/chaos \
 		$$(grep -rl '^from repeated import' tests --include='test_*.py')
 
 # Plans, simulations and pebble games with kernels that check every place in an array.
@@ -67,10 +67,10 @@ check: dev
 	$(BIN)/lint-imports --no-logo
 
 bench: install
-	$(BIN)/weft bench quality
-	$(BIN)/weft bench plan --full --million
-	$(BIN)/weft bench simulate --million
-	$(BIN)/weft bench start
+	$(BIN)/foreplan bench quality
+	$(BIN)/foreplan bench plan --full --million
+	$(BIN)/foreplan bench simulate --million
+	$(BIN)/foreplan bench start
 
 # The manual as a site; whatever Sphinx warns of, as a link that leads nowhere, fails.
 docs: $(VENV)/installed-docs
@@ -90,4 +90,4 @@ system:
 	|| echo "no chromium: the chart page's browser test will be skipped"
 
 clean:
-	rm -rf $(VENV) build dist wheelhouse src/weft/_native.* out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist wheelhouse src/foreplan/_native.* out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

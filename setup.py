@@ -1,4 +1,4 @@
-"""The compiled part of weft: its kernels, gathered into the extension `weft._native`."""
+"""The compiled part of foreplan: its kernels, gathered into the extension `foreplan._native`."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ class BuildKernels(build_ext):  # type: ignore[misc, unused-ignore]
 
     def run(self) -> None:
         """Write the extension's source; then as always: Cython translates it, if it is there."""
-        write_if_changed(ROOT / GENERATED, extension_text(ROOT / "src", "weft"))
+        write_if_changed(ROOT / GENERATED, extension_text(ROOT / "src", "foreplan"))
         super().run()
 
     def build_extension(self, ext: Any) -> None:
@@ -44,15 +44,15 @@ def write_if_changed(path: Path, text: str) -> None:
 
 
 # every place in an array is checked, and a wrong one ends the process: to look for mistakes
-CHECKED = ["-DWEFT_CHECKED"] if "--checked" in sys.argv else []
+CHECKED = ["-DFOREPLAN_CHECKED"] if "--checked" in sys.argv else []
 sys.argv = [argument for argument in sys.argv if argument != "--checked"]
 
 NATIVE = Extension(
-    "weft._native",
+    "foreplan._native",
     [str(GENERATED)],
     include_dirs=[numpy.get_include()],
     define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-    optional=True,  # where it cannot be compiled, weft is installed without it
+    optional=True,  # where it cannot be compiled, foreplan is installed without it
 )
 
 setup(ext_modules=[NATIVE], cmdclass={"build_ext": BuildKernels})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from weft.version import __version__
+from foreplan.version import __version__
 
-project = "weft"
-author = "The weft maintainers"
-copyright = "The weft maintainers, Apache License 2.0"
+project = "foreplan"
+author = "The foreplan maintainers"
+copyright = "The foreplan maintainers, Apache License 2.0"
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -23,7 +23,7 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 
 html_theme = "furo"
-html_title = f"weft {release}"
+html_title = f"foreplan {release}"
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}

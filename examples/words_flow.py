@@ -11,8 +11,8 @@ import sys
 import cloudpickle
 from words import words
 
-import weft
-from weft.flow import Task
+import foreplan
+from foreplan.flow import Task
 
 
 def count_part(parts: list[str], number: int) -> words.Counts:
@@ -20,9 +20,9 @@ def count_part(parts: list[str], number: int) -> words.Counts:
     return words.count_words(parts[number])
 
 
-def words_flow() -> tuple[weft.Flow, Task, Task]:
+def words_flow() -> tuple[foreplan.Flow, Task, Task]:
     """The flow, and its two products: the summary and the chart."""
-    flow = weft.Flow("words")
+    flow = foreplan.Flow("words")
     counts = {}
     for book in words.BOOKS:
         text = flow.task(words.write_book, book, name=f"write-{book}")
@@ -48,7 +48,7 @@ def main(where: str = "local") -> None:
     # the functions travel with the run, so that workers elsewhere need no copy of the module
     cloudpickle.register_pickle_by_value(words)
     flow, summary, _ = words_flow()
-    run = weft.run(flow, on=where)
+    run = foreplan.run(flow, on=where)
     print(run.result(summary))
 
 

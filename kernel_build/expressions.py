@@ -100,7 +100,7 @@ class Expressions:
         found = self.number(node)
         if found.kind == FLOAT or found.text.startswith("-"):
             raise self.function.error(node, f"{ast.unparse(node)} is no place in an array")
-        return f"weft_at({found.text}, {array}.n)"
+        return f"foreplan_at({found.text}, {array}.n)"
 
     def array(self, node: ast.expr) -> Term:
         """An expression that must be an array, and has a name."""

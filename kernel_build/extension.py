@@ -29,17 +29,17 @@ C_HEAD = """\
     #include <stdio.h>
     #include <stdlib.h>
     #include <stdint.h>
-    #ifdef WEFT_CHECKED
-    static inline int64_t weft_at(int64_t i, int64_t n) {
+    #ifdef FOREPLAN_CHECKED
+    static inline int64_t foreplan_at(int64_t i, int64_t n) {
         if (i < 0 || i >= n) {
-            fprintf(stderr, "weft: place %lld of an array", (long long)i);
+            fprintf(stderr, "foreplan: place %lld of an array", (long long)i);
             fprintf(stderr, " of %lld\\\\n", (long long)n);
             abort();
         }
         return i;
     }
     #else
-    #define weft_at(i, n) (i)
+    #define foreplan_at(i, n) (i)
     #endif
     static inline int64_t floor_divide(int64_t a, int64_t b) {
         int64_t q = a / b;
@@ -56,7 +56,7 @@ C_HEAD = """\
 """
 
 DECLARED = """\
-    int64_t weft_at(int64_t i, int64_t n) noexcept nogil
+    int64_t foreplan_at(int64_t i, int64_t n) noexcept nogil
     int64_t floor_divide(int64_t a, int64_t b) noexcept nogil
     int64_t floor_remainder(int64_t a, int64_t b) noexcept nogil
     double max_float(double a, double b) noexcept nogil

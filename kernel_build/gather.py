@@ -148,7 +148,7 @@ class Kernels:
             module.functions[line.name] = line
         elif isinstance(line, ast.ClassDef):
             module.classes[line.name] = line
-        elif isinstance(line, ast.ImportFrom) and (line.module or "").startswith("weft."):
+        elif isinstance(line, ast.ImportFrom) and (line.module or "").startswith("foreplan."):
             for alias in line.names:
                 module.imported[alias.asname or alias.name] = (line.module or "", alias.name)
         elif isinstance(line, ast.Assign) and len(line.targets) == 1:

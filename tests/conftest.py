@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from cli.forked import end_all
-from weft.scheduling.planners import _ladder, _search, cheapest_in_time
+from foreplan.scheduling.planners import _ladder, _search, cheapest_in_time
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # shells start what runs in the background so; commands that are interrupted would not hear it
@@ -38,7 +38,7 @@ def light_searches() -> Iterator[None]:
 def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither read nor write the history of who runs them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_HOME", str(tmp_path_factory.mktemp("weft-home")))
+        patch.setenv("FOREPLAN_HOME", str(tmp_path_factory.mktemp("foreplan-home")))
         yield
 
 
@@ -46,7 +46,7 @@ def history_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def no_progress() -> Iterator[None]:
     """Runs that Python drives show nothing, however slow the machine is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_DISPLAY", "no")
+        patch.setenv("FOREPLAN_DISPLAY", "no")
         yield
 
 
@@ -54,7 +54,7 @@ def no_progress() -> Iterator[None]:
 def groups_of_this_machine() -> Iterator[None]:
     """Its control groups are left alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WEFT_CGROUPS", "no")
+        patch.setenv("FOREPLAN_CGROUPS", "no")
         yield
 
 

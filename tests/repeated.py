@@ -1,14 +1,14 @@
 """How often tests of random cases repeat: a few times, or as often as is asked for.
 
-`make chaos` asks for many, from a seed that it prints: WEFT_CHAOS and WEFT_SEED.
+`make chaos` asks for many, from a seed that it prints: FOREPLAN_CHAOS and FOREPLAN_SEED.
 """
 
 from __future__ import annotations
 
 import os
 
-MANY = int(os.environ.get("WEFT_CHAOS", "0"))
-FIRST = int(os.environ.get("WEFT_SEED", "0"))
+MANY = int(os.environ.get("FOREPLAN_CHAOS", "0"))
+FIRST = int(os.environ.get("FOREPLAN_SEED", "0"))
 
 
 def repetitions(few: int, share: float = 1.0) -> range:

@@ -6,9 +6,9 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-import weft
+import foreplan
 
-SOURCES = Path(weft.__file__).parent
+SOURCES = Path(foreplan.__file__).parent
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.quantities import amount, duration, precise
+from foreplan.quantities import amount, duration, precise
 
 WRITTEN = {
     0.0: "0 s",
@@ -74,9 +74,9 @@ def test_amounts() -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 def test_the_page_writes_them_alike() -> None:
-    import weft.charts
+    import foreplan.charts
 
-    text = (Path(weft.charts.__file__).parent / "gantt_data.js").read_text()
+    text = (Path(foreplan.charts.__file__).parent / "gantt_data.js").read_text()
     start = text.index("function duration")
     body = text[start : text.index("\n}\n", start) + 3]
     seconds = [s for s in (*FINE, *WRITTEN, 59.9999994, 123.456, 86400 * 3.3) if s >= 0]

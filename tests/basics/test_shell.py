@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.errors import InputError
-from weft.shell import named_files, named_patterns, shell_words
+from foreplan.errors import InputError
+from foreplan.shell import named_files, named_patterns, shell_words
 
 
 @pytest.mark.parametrize(

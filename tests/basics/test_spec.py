@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.spec import parse_spec, spec_of, split_specs
+from foreplan.errors import InputError
+from foreplan.spec import parse_spec, spec_of, split_specs
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`weft bench again`: how many tasks run again after a change."""
+"""`foreplan bench again`: how many tasks run again after a change."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from weft import formats
-from weft.errors import InputError
-from weft_benchmarks import again, again_functions
+from foreplan import formats
+from foreplan.errors import InputError
+from foreplan_benchmarks import again, again_functions
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_by_weft() -> None:
+def test_by_foreplan() -> None:
     shares: list[float] = []
-    (one,) = again.measure([again.WeftTool()], ["an intermediate is deleted"], shares.append)
-    assert (one.tool, one.ran, one.exit, shares) == ("weft", 0, 0, [1.0])
+    (one,) = again.measure([again.ForeplanTool()], ["an intermediate is deleted"], shares.append)
+    assert (one.tool, one.ran, one.exit, shares) == ("foreplan", 0, 0, [1.0])
 
 
 def test_both_describe_the_same_pipeline() -> None:
-    """A Snakefile has a rule of each step, weft's file a task of each sample."""
+    """A Snakefile has a rule of each step, foreplan's file a task of each sample."""
     rules = again.rules()
-    assert len(again.weft_workflow(rules)["tasks"]) == 122
+    assert len(again.foreplan_workflow(rules)["tasks"]) == 122
     text = again.snakefile(rules)
     assert text.count("rule ") == len(rules) + 1
     assert "['report.txt']" in text
@@ -33,7 +33,7 @@ def test_both_describe_the_same_pipeline() -> None:
 def test_the_short_form_is_the_same_pipeline() -> None:
     """In the benchmark, and as the example of the manual; which has its inputs beside it."""
     rules = again.rules()
-    long = formats.workflow_to_dict(formats.load(again.weft_workflow(rules)))
+    long = formats.workflow_to_dict(formats.load(again.foreplan_workflow(rules)))
     assert formats.workflow_to_dict(formats.load(again.short_workflow(rules))) == long
     example = ROOT / "examples/samples/pipeline.yaml"
     assert len(example.read_text().splitlines()) <= 45

@@ -1,4 +1,4 @@
-"""`weft bench events`: what planned runs cost beside runs without a plan."""
+"""`foreplan bench events`: what planned runs cost beside runs without a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`weft bench joins`: its figures, what it refuses, and what Ctrl-C leaves behind."""
+"""`foreplan bench joins`: its figures, what it refuses, and what Ctrl-C leaves behind."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands import MAIN, refuse, succeed
-from weft_benchmarks.commands.real import show_joins
-from weft_benchmarks.dask_joins import JoinedRun, Pair, ratios
+from foreplan_benchmarks.commands.real import show_joins
+from foreplan_benchmarks.dask_joins import JoinedRun, Pair, ratios
 
 pytest.importorskip("distributed")
 
@@ -63,7 +63,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as process:
         # after the run that warms up
-        until(lambda: len(list(tmp_path.glob("*/.weft/runs/*/journal.jsonl"))) >= 2)
+        until(lambda: len(list(tmp_path.glob("*/.foreplan/runs/*/journal.jsonl"))) >= 2)
         children = children_of(process.pid)
         assert len(children) == 6  # a scheduler, three workers, and two that wait
         process.send_signal(signal.SIGINT)

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from weft import registry
-from weft.arrays import FloatArray
-from weft.checks.schedules import check_schedule
-from weft.errors import InputError, PlanningError
-from weft.model import Link, Platform, Processor, Schedule, Situation, Workflow
-from weft_benchmarks import budget_optimum, budget_optimum_report
-from weft_benchmarks.budget_optimum import (
+from foreplan import registry
+from foreplan.arrays import FloatArray
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InputError, PlanningError
+from foreplan.model import Link, Platform, Processor, Schedule, Situation, Workflow
+from foreplan_benchmarks import budget_optimum, budget_optimum_report
+from foreplan_benchmarks.budget_optimum import (
     AT_HEFT,
     BEST,
     HEFT,
@@ -34,9 +34,9 @@ from weft_benchmarks.budget_optimum import (
     gaps,
     parts,
 )
-from weft_benchmarks.budget_optimum_cases import FAMILIES, Case, cases
-from weft_benchmarks.budget_optimum_model import installed, interruptible, optimum
-from weft_benchmarks.command import app
+from foreplan_benchmarks.budget_optimum_cases import FAMILIES, Case, cases
+from foreplan_benchmarks.budget_optimum_model import installed, interruptible, optimum
+from foreplan_benchmarks.command import app
 
 needs_ortools = pytest.mark.skipif(not installed(), reason="OR-tools is not installed")
 TINY = Settings(tasks=9, runs=1, seed=3, ks=(0.3, 0.8))
@@ -165,7 +165,7 @@ def test_what_cannot_be_modelled_or_afforded_is_told() -> None:
 
 def test_without_ortools_the_user_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"weft\[optimum\]"):
+    with pytest.raises(InputError, match=r"foreplan\[optimum\]"):
         budget_optimum.run(TINY)
 
 
@@ -212,7 +212,7 @@ def test_gaps_are_means_over_the_proven_and_bounds_elsewhere(measured: list[Resu
     assert best.least == pytest.approx(0.1)
     assert best.most == pytest.approx(1.0)
     assert sum(part.cases for part in parts(at)) == 4  # by family and by CCR
-    assert "## Where no optimum is proven" in budget_optimum_report.markdown(TINY, at, "weft")
+    assert "## Where no optimum is proven" in budget_optimum_report.markdown(TINY, at, "foreplan")
 
 
 @needs_ortools
@@ -234,7 +234,7 @@ def test_the_command_writes_and_prints_the_same_figures(
     assert [float(row[BEST]) for row in rows] == [r.makespans[BEST] for r in measured]
     assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "README.md").read_text()
-    assert "weft bench budget --tasks 9 --runs 1 --seed 3 --ks 0.3,0.8`" in page
+    assert "foreplan bench budget --tasks 9 --runs 1 --seed 3 --ks 0.3,0.8`" in page
     printed = json.loads(budget_optimum_report.to_json(TINY, measured))
     assert len(printed["results"]) == len(measured)
 

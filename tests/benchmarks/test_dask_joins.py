@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import api
-from weft.errors import WeftError
-from weft.model import Platform, Processor
-from weft_benchmarks import dask_joins
-from weft_benchmarks.dask_joins import Case, JoinedRun, Pair, bound, case, ratios, simulated
+from foreplan import api
+from foreplan.errors import ForeplanError
+from foreplan.model import Platform, Processor
+from foreplan_benchmarks import dask_joins
+from foreplan_benchmarks.dask_joins import Case, JoinedRun, Pair, bound, case, ratios, simulated
 
 SHAPES = sorted(dask_joins.QUICK)
 
@@ -110,5 +110,5 @@ def test_a_run_that_is_over_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     over = JoinedRun(1.0, None, None, 0, 0, 0)
     monkeypatch.setattr(dask_joins, "really", lambda *_: over)
     one = case("montage", 0, 0.1, dask_joins.QUICK["montage"])
-    with pytest.raises(WeftError, match=r"over before a worker had joined.*larger --unit"):
+    with pytest.raises(ForeplanError, match=r"over before a worker had joined.*larger --unit"):
         dask_joins.pair_of(None, one, 1.0, "")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import weft
-from weft.cli.main import app
-from weft.comparison import Mean
-from weft.errors import InputError
-from weft.model import Workflow
-from weft_benchmarks.default_strategy import CELLS, QUICK, Cell, Load, Result, compare
+import foreplan
+from foreplan.cli.main import app
+from foreplan.comparison import Mean
+from foreplan.errors import InputError
+from foreplan.model import Workflow
+from foreplan_benchmarks.default_strategy import CELLS, QUICK, Cell, Load, Result, compare
 
 SOME = (
     Cell(4, "mixed", 0.5, "quiet"),
@@ -24,7 +24,7 @@ SOME = (
 
 @pytest.fixture(scope="module")
 def workflows() -> list[Workflow]:
-    return [weft.load(_tasks(n)) for n in (12, 20)]
+    return [foreplan.load(_tasks(n)) for n in (12, 20)]
 
 
 def _tasks(n: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`weft bench expand`: what it takes to load a short workflow of many tasks."""
+"""`foreplan bench expand`: what it takes to load a short workflow of many tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 from typer.testing import CliRunner
 
-from weft.cli.main import app
+from foreplan.cli.main import app
 
 
 def test_figures_of_an_expansion() -> None:

@@ -1,16 +1,16 @@
-"""`weft bench fit`: small versions of what it measures."""
+"""`foreplan bench fit`: small versions of what it measures."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.generators import generate
-from weft.model import Situation
-from weft_benchmarks import fit, fit_optimum
-from weft_benchmarks.budget_optimum_model import installed
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.generators import generate
+from foreplan.model import Situation
+from foreplan_benchmarks import fit, fit_optimum
+from foreplan_benchmarks.budget_optimum_model import installed
 
 
 def test_the_large_workflows_ask_for_cores_and_memory() -> None:

@@ -1,4 +1,4 @@
-"""`weft bench memory`: rules that give tasks of traces memory, on one that is known."""
+"""`foreplan bench memory`: rules that give tasks of traces memory, on one that is known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import refuse, succeed
-from weft_benchmarks.memory_needs import figures
+from foreplan_benchmarks.memory_needs import figures
 
 
 def trace(path: Path, memory: list[int | None]) -> Path:

@@ -1,17 +1,17 @@
-"""What weft itself costs: each way to run tasks is timed in turns with weft, in this run."""
+"""The overhead of foreplan: each way to run tasks is timed in turns with it, in this run."""
 
 from __future__ import annotations
 
 import pytest
 
-from weft_benchmarks.dask_speed import Pair, ratios
-from weft_benchmarks.overhead import EACH, ONE, Overhead, local_commands
+from foreplan_benchmarks.dask_speed import Pair, ratios
+from foreplan_benchmarks.overhead import EACH, ONE, Overhead, local_commands
 
 
 def test_commands_beside_loops_with_the_same_shell() -> None:
     each, one = local_commands(tasks=3, processors=2, repeats=2)
     assert (each.what, one.what) == (EACH, ONE)
-    assert (each.tasks, each.weft, len(each.ratios)) == (3, one.weft, 2)
+    assert (each.tasks, each.foreplan, len(each.ratios)) == (3, one.foreplan, 2)
     assert min(*each.ratios, *one.ratios) > 0
 
 

@@ -1,4 +1,4 @@
-"""weft's HEFT gives what the plain one in C++ gives, to the bit; and figures beside their goals."""
+"""Our HEFT gives what the plain one in C++ gives, to the bit; and figures beside their goals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.generators import generate, generate_platform
-from weft.model import Estimates, Platform, Processor, Workflow
-from weft_benchmarks import plain_heft
-from weft_benchmarks.goals import Goal
-from weft_benchmarks.plain_heft import Pairs, PlainHeft, load_plain_heft, same_plans
+import foreplan
+from foreplan.errors import InputError
+from foreplan.generators import generate, generate_platform
+from foreplan.model import Estimates, Platform, Processor, Workflow
+from foreplan_benchmarks import plain_heft
+from foreplan_benchmarks.goals import Goal
+from foreplan_benchmarks.plain_heft import Pairs, PlainHeft, load_plain_heft, same_plans
 
 needs_compiler = pytest.mark.skipif(plain_heft.compiler() is None, reason="no C++ compiler")
 PAIRS = Pairs(1_000, 8, "alike", 5_000, 0.3, 0.2, 1.5, 1.55, 0.4, same=True)
@@ -33,8 +33,8 @@ def plain(library: Path) -> PlainHeft:
 
 
 def compare(workflow: Workflow, platform: Platform, plain: PlainHeft) -> None:
-    schedule = weft.plan(workflow, platform, "heft")
-    weft.check_schedule(schedule)
+    schedule = foreplan.plan(workflow, platform, "heft")
+    foreplan.check_schedule(schedule)
     given = plain(workflow, platform, Estimates.declared(workflow, platform))
     assert same_plans(schedule, given)
 
@@ -81,4 +81,4 @@ def test_without_a_compiler_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_row_of_the_table(library: Path) -> None:
     row = plain_heft.beside_plain(20, 2, "differ", library, firsts=1)
     assert row.same
-    assert min(row.ratio, row.first_ratio, row.weft_milliseconds, row.first_milliseconds) > 0
+    assert min(row.ratio, row.first_ratio, row.foreplan_milliseconds, row.first_milliseconds) > 0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from weft.cli.main import app
-from weft.errors import InputError
-from weft_benchmarks import start_speed
+from foreplan.cli.main import app
+from foreplan.errors import InputError
+from foreplan_benchmarks import start_speed
 
 
 def test_figures_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,4 +28,4 @@ def test_figures_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"plan nowhere\.yaml failed: .*no such file"):
-        start_speed._take([*start_speed.WEFT, "plan", "nowhere.yaml"], tmp_path)
+        start_speed._take([*start_speed.FOREPLAN, "plan", "nowhere.yaml"], tmp_path)

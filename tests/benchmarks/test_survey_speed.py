@@ -1,4 +1,4 @@
-"""`weft bench survey`: what it takes to see that all is up to date."""
+"""`foreplan bench survey`: what it takes to see that all is up to date."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from weft.cli.main import app
+from foreplan.cli.main import app
 
 
 def test_figures_of_a_survey(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +22,7 @@ def test_figures_of_a_survey(monkeypatch: pytest.MonkeyPatch) -> None:
         "reading the store",
         "survey",
         "survey",
-        "weft run",
+        "foreplan run",
     ]
     assert all(0 < row["cpu"] < 60 for row in rows)
     assert [row["verdict"] for row in rows if row["goal"]] == ["reached"] * 3

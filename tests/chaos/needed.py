@@ -1,7 +1,7 @@
 """Whether a run that has lost machines has repeated what it had to, and nothing else.
 
 Worked out from the record alone: its events are gone through in their order, the state of the run
-is put together from them, and at every loss `weft.rewind_set` says what is needed again.
+is put together from them, and at every loss `foreplan.rewind_set` says what is needed again.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import weft
-from model.told import what, whom
-from weft.model import Run
-from weft.model.events import (
+import foreplan
+from foreplan.model import Run
+from foreplan.model.events import (
     OWN_FAULT,
     Event,
     ItemArrived,
@@ -22,7 +21,8 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
-from weft.model.record import ENDS
+from foreplan.model.record import ENDS
+from model.told import what, whom
 
 NOWHERE = -2  # where a result is that no memory holds
 LOSSES = (ProcessorGone, ItemLost, TaskFailed)
@@ -148,7 +148,7 @@ class Walk:
             whole.setdefault(self.producer[item], set()).add(self.host.index(host))
         copies = {(i, j): whole.get(i, set()) for i, j in self.edges}
         arrived = [(i, j) for i, j in self.edges if j in self.running or place[j] in copies[i, j]]
-        again = weft.rewind_set(
+        again = foreplan.rewind_set(
             self.edges, place, self.done, arrived, copies, self.dead, self.reuse_copies
         )
         for task in again:

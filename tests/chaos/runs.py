@@ -19,17 +19,17 @@ from typing import Any
 
 import pytest
 
+from foreplan.checks.runs import check_run
+from foreplan.model.events import TaskFinished
+from foreplan.runs.home import RunHome, runs
+from foreplan.runs.journal import read
+from foreplan.runs.replay import Replayed, replay
 from model.told import whom
-from weft.checks.runs import check_run
-from weft.model.events import TaskFinished
-from weft.runs.home import RunHome, runs
-from weft.runs.journal import read
-from weft.runs.replay import Replayed, replay
 
 LIMIT = 120.0  # seconds for anything that is waited for: a hang fails, a slow machine does not
 MODULUS = 1_000_003
-MARK = "WEFT_CHAOS_RECORDS"
-CLI = "import sys; from weft.cli import main; sys.argv[0] = 'weft'; sys.exit(main())"
+MARK = "FOREPLAN_CHAOS_RECORDS"
+CLI = "import sys; from foreplan.cli import main; sys.argv[0] = 'foreplan'; sys.exit(main())"
 
 
 def until(holds: Callable[[], Any], what: str, limit: float = LIMIT) -> Any:
@@ -76,7 +76,7 @@ class Place:
 
     def begin(self, *command: str) -> subprocess.Popen[str]:
         """A process in the data directory."""
-        marks = {MARK: str(self.records), "WEFT_HOME": str(self.history), "NO_COLOR": "1"}
+        marks = {MARK: str(self.records), "FOREPLAN_HOME": str(self.history), "NO_COLOR": "1"}
         return subprocess.Popen(
             command,
             cwd=self.data,
@@ -86,7 +86,7 @@ class Place:
             text=True,
         )
 
-    def weft(self, *arguments: str) -> subprocess.Popen[str]:
+    def foreplan(self, *arguments: str) -> subprocess.Popen[str]:
         """The command line, in the data directory."""
         return self.begin(sys.executable, "-c", CLI, *arguments)
 
@@ -173,7 +173,7 @@ def sums(n: int = 200, seed: int = 0, extra: str = "", **fields: Any) -> Sums:
     for i, row in enumerate(sources):
         expected.append((i + sum(expected[k] for k in row)) % MODULUS)
         reads = "".join(f"read v < x{k}.txt; s=$((s+v)); " for k in row)
-        record = f'echo run >> "${MARK}/$WEFT_TASK@$WEFT_ATTEMPT"; '
+        record = f'echo run >> "${MARK}/$FOREPLAN_TASK@$FOREPLAN_ATTEMPT"; '
         run = f"{record}s={i}; {reads}{extra}echo $((s % {MODULUS})) > x{i}.txt"
         tasks[f"t{i}"] = {
             "run": run,

@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import weft
-from weft.runs.home import runs
+import foreplan
+from foreplan.runs.home import runs
 
 PARTS = 6
 
 
 def record() -> None:
     """Have it known that this task was run."""
-    name = f"{os.environ['WEFT_TASK']}@{os.environ['WEFT_ATTEMPT']}".replace("/", ":")
-    with Path(os.environ["WEFT_CHAOS_RECORDS"], name).open("a") as file:
+    name = f"{os.environ['FOREPLAN_TASK']}@{os.environ['FOREPLAN_ATTEMPT']}".replace("/", ":")
+    with Path(os.environ["FOREPLAN_CHAOS_RECORDS"], name).open("a") as file:
         file.write("run\n")
 
 
@@ -35,18 +35,20 @@ def total(*numbers: Any) -> int:
 def split(base: int, n: int) -> Any:
     """Numbers, and the sum of these."""
     record()
-    more = weft.Flow()
+    more = foreplan.Flow()
     parts = [more.task(number, base + k) for k in range(n)]
     return [more.task(total, *parts), *parts]
 
 
 def main(anew: bool) -> int:
-    flow = weft.Flow("splitting")
+    flow = foreplan.Flow("splitting")
     base = flow.task(number, 0, name="base")
     sides = [flow.task(split, base, PARTS + k, name=f"side-{k}", expand=True) for k in range(3)]
     last = flow.task(total, *sides, name="last")
     known = [] if anew else runs(".")
-    outcome = weft.run(flow, on="local:2", progress=False, resume=known[0].id if known else None)
+    outcome = foreplan.run(
+        flow, on="local:2", progress=False, resume=known[0].id if known else None
+    )
     if not outcome.id:
         print("nothing was to do")
     print(outcome.status, outcome.failures)

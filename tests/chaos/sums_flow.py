@@ -8,23 +8,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-import weft
-from weft.runs.home import runs
+import foreplan
+from foreplan.runs.home import runs
 
 MODULUS = 1_000_003
 
 
 def total(first: int, *others: int) -> int:
     """A sum, of which the environment is told that it was made."""
-    name = f"{os.environ['WEFT_TASK']}@{os.environ['WEFT_ATTEMPT']}"
-    with Path(os.environ["WEFT_CHAOS_RECORDS"], name).open("a") as file:
+    name = f"{os.environ['FOREPLAN_TASK']}@{os.environ['FOREPLAN_ATTEMPT']}"
+    with Path(os.environ["FOREPLAN_CHAOS_RECORDS"], name).open("a") as file:
         file.write("run\n")
-    time.sleep(float(os.environ.get("WEFT_CHAOS_PAUSE", "0")))
+    time.sleep(float(os.environ.get("FOREPLAN_CHAOS_PAUSE", "0")))
     return (first + sum(others)) % MODULUS
 
 
-def flow_of(sources: list[list[int]]) -> weft.Flow:
-    flow = weft.Flow("sums")
+def flow_of(sources: list[list[int]]) -> foreplan.Flow:
+    flow = foreplan.Flow("sums")
     tasks: list[Any] = []
     for i, row in enumerate(sources):
         tasks.append(flow.task(total, i, *(tasks[k] for k in row), name=f"t{i}", cost=0.01))
@@ -34,10 +34,10 @@ def flow_of(sources: list[list[int]]) -> weft.Flow:
 def main(strategy: str, sources: list[list[int]]) -> int:
     flow = flow_of(sources)
     known = runs(".")
-    if known and not os.environ.get("WEFT_CHAOS_ANEW"):
-        outcome = weft.run(flow, on="local:2", resume=known[0].id)
+    if known and not os.environ.get("FOREPLAN_CHAOS_ANEW"):
+        outcome = foreplan.run(flow, on="local:2", resume=known[0].id)
     else:
-        outcome = weft.run(flow, on="local:2", strategy=strategy)
+        outcome = foreplan.run(flow, on="local:2", strategy=strategy)
     if not outcome.id:
         print("nothing was to do")
     print(outcome.status, outcome.failures)

@@ -16,8 +16,8 @@ from chaos.runs import (
     until,
     write,
 )
+from foreplan.model.events import BudgetChanged
 from repeated import repetitions
-from weft.model.events import BudgetChanged
 
 N = 60
 PRICES = ("--price", "1", "--price", "local-2=2")
@@ -30,8 +30,8 @@ def test_commands(place: Place, seed: int) -> None:
 
     def sit() -> subprocess.Popen[str]:
         if place.home() is None:
-            return place.weft("run", file, "--on", "local:2", *PRICES, "--budget", "1.2")
-        return place.weft("resume", "last")
+            return place.foreplan("run", file, "--on", "local:2", *PRICES, "--budget", "1.2")
+        return place.foreplan("resume", "last")
 
     snapshots = drive_and_kill(place, sit, moments(seed, 3, N), ends=3)
     assert snapshots, "it was over before it could be killed"

@@ -46,8 +46,8 @@ def test_commands(place: Place, seed: int) -> None:
 
     def sit() -> subprocess.Popen[str]:
         if place.home() is None:
-            return place.weft("run", file, "--on", "local:3", "--strategy", strategy)
-        return place.weft("resume", "last")
+            return place.foreplan("run", file, "--on", "local:3", "--strategy", strategy)
+        return place.foreplan("resume", "last")
 
     snapshots = drive_and_kill(place, sit, moments(seed, 5, 350))
     work.check(place)
@@ -61,14 +61,14 @@ def test_commands_by_new_runs(place: Place, seed: int) -> None:
     file, strategy = write(place, work), chance.choice(STRATEGIES)
 
     def sit() -> subprocess.Popen[str]:
-        return place.weft("run", file, "--on", "local:3", "--strategy", strategy)
+        return place.foreplan("run", file, "--on", "local:3", "--strategy", strategy)
 
     kills = [after_executions(chance.randint(1, 40)) for _ in range(8)]
     snapshots = drive_and_kill(place, sit, kills)
     work.check(place)
     assert snapshots, "it was over before it could be killed"
     check_nothing_repeated(place, snapshots, renumbered=True)
-    done = json.loads(ended(place.weft("run", file, "--json"))[1])
+    done = json.loads(ended(place.foreplan("run", file, "--json"))[1])
     assert (done["run"], len(done["up_to_date"])) == (None, 200)
 
 
@@ -92,7 +92,7 @@ def test_functions_by_new_runs(place: Place, seed: int) -> None:
     """Nobody resumes: what is finished is known to the next run by its key, and is right."""
     work, chance = sums(120, seed), random.Random(seed)
     strategy = chance.choice(STRATEGIES)
-    place.environment["WEFT_CHAOS_ANEW"] = "1"
+    place.environment["FOREPLAN_CHAOS_ANEW"] = "1"
 
     def sit() -> subprocess.Popen[str]:
         return place.begin(sys.executable, SCRIPT, strategy, rows(work))
@@ -110,15 +110,15 @@ def test_functions_by_new_runs(place: Place, seed: int) -> None:
 
 def test_a_task_that_is_killed_more_often_than_it_may_be_lost(place: Place) -> None:
     """A user who resumes a run wants its tasks to be tried again, as often as that is."""
-    work = sums(3, extra='[ -e "$WEFT_DIR/go" ] || sleep 60; ')
+    work = sums(3, extra='[ -e "$FOREPLAN_DIR/go" ] || sleep 60; ')
     file = write(place, work)
 
     def sit() -> subprocess.Popen[str]:
         if place.home() is None:
-            return place.weft("run", file, "--on", "local:1")
+            return place.foreplan("run", file, "--on", "local:1")
         if len(list(place.records.iterdir())) == 6:
             (place.data / "go").touch()
-        return place.weft("resume", "last")
+        return place.foreplan("resume", "last")
 
     def in_the_task(place: Place, process: subprocess.Popen[str]) -> None:
         tries = len(list(place.records.iterdir()))
@@ -134,13 +134,13 @@ def test_killed_after_the_last_task(place: Place) -> None:
     """All is done, but the journal does not say how it ended."""
     work = sums(8)
     file = write(place, work)
-    code, output = ended(place.weft("run", file))
+    code, output = ended(place.foreplan("run", file))
     assert code == 0, output
     home = place.the_home()
     lines = home.journal.read_bytes().splitlines(keepends=True)
     home.journal.write_bytes(b"".join(lines[:-1]))
     before = place.executions()
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 0, output
     assert place.executions() == before
     check_nothing_repeated(place, [])

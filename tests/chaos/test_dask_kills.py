@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
 from chaos.needed import check_only_needed
 from chaos.runs import MODULUS, limited
+from foreplan.checks.runs import check_run
+from foreplan.model.events import Event, ProcessorGone, TaskFinished
+from foreplan.runs import Outcome, Session
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
 from repeated import repetitions
-from weft.checks.runs import check_run
-from weft.model.events import Event, ProcessorGone, TaskFinished
-from weft.runs import Outcome, Session
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.session import Silent
 
 pytest.importorskip("distributed")
 
@@ -59,19 +59,19 @@ class Layers:
         near = rng.sample(range(layer - WIDTH, layer), rng.randint(1, 3))
         return sorted({*near, *rng.sample(range(layer), rng.choice((0, 0, 1)))})
 
-    def flow(self) -> weft.Flow:
+    def flow(self) -> foreplan.Flow:
         def value(k: int, seconds: float, size: int, *read: tuple[int, int, bytes]) -> Any:
             time.sleep(seconds)  # an inner function travels whole
             return k, (k + sum((1 + i) * v for i, v, _ in read)) % MODULUS, bytes(size)
 
-        flow, tasks = weft.Flow("layers"), list[Any]()
+        flow, tasks = foreplan.Flow("layers"), list[Any]()
         for k, row in enumerate(self.sources):
             arguments = (k, self.seconds[k], self.bytes[k], *(tasks[i] for i in row))
             options: dict[str, Any] = {"cost": self.seconds[k], "size": self.bytes[k]}
             tasks.append(flow.task(value, *arguments, name=f"t{k}", **options))
         return flow
 
-    def check(self, flow: weft.Flow, outcome: Outcome) -> None:
+    def check(self, flow: foreplan.Flow, outcome: Outcome) -> None:
         found = {k: outcome.result(flow.tasks[k])[:2] for k in self.products}
         assert found == {k: (k, self.expected[k]) for k in self.products}
 
@@ -109,7 +109,9 @@ def three_of_four_die(cluster: Cluster, folder: Path, seed: int, strategy: str) 
     moments = sorted(killer.plan)
     place = cluster.address.replace("tcp://", "dask://")
     with limited():
-        outcome = weft.run(flow, place, strategy, dir=folder, use_history=False, listener=killer)
+        outcome = foreplan.run(
+            flow, place, strategy, dir=folder, use_history=False, listener=killer
+        )
     assert outcome.status == "finished", outcome.failures
     work.check(flow, outcome)
     checked(outcome, folder)

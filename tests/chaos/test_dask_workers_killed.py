@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
 from chaos.runs import MODULUS, limited, sums
+from foreplan.checks.runs import check_run
+from foreplan.model.events import Event, ProcessorGone, TaskFinished
+from foreplan.runs import Session
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
 from repeated import repetitions
-from weft.checks.runs import check_run
-from weft.model.events import Event, ProcessorGone, TaskFinished
-from weft.runs import Session
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.session import Silent
 
 pytest.importorskip("distributed")
 
 
-def flow_of(sources: list[list[int]]) -> weft.Flow:
+def flow_of(sources: list[list[int]]) -> foreplan.Flow:
     def total(first: int, *others: int) -> int:  # an inner function travels whole
         time.sleep(0.02)
         return (first + sum(others)) % MODULUS
 
-    flow = weft.Flow("sums")
+    flow = foreplan.Flow("sums")
     tasks: list[Any] = []
     for i, row in enumerate(sources):
         tasks.append(flow.task(total, i, *(tasks[k] for k in row), name=f"t{i}", cost=0.02))
@@ -51,7 +51,7 @@ class Killer(Silent):
 
 @pytest.mark.parametrize("seed", repetitions(few=1, share=0.1))
 def test_two_of_three_die(tmp_path: Path, seed: int) -> None:
-    from weft_benchmarks.dask_cluster import cluster
+    from foreplan_benchmarks.dask_cluster import cluster
 
     rng, work = random.Random(seed), sums(60, seed)
     flow = flow_of(work.sources)
@@ -59,7 +59,9 @@ def test_two_of_three_die(tmp_path: Path, seed: int) -> None:
         pids = list(client.run(os.getpid).values())
         first, second = sorted(rng.sample(range(2, 45), 2))
         killer = Killer(dict(zip((first, second), rng.sample(pids, 2), strict=True)))
-        outcome = weft.run(flow, client, "slack", dir=tmp_path, use_history=False, listener=killer)
+        outcome = foreplan.run(
+            flow, client, "slack", dir=tmp_path, use_history=False, listener=killer
+        )
         assert outcome.status == "finished", outcome.failures
         assert outcome.result(flow.tasks[-1]) == work.expected[-1]  # which all others lead to
     assert not killer.plan

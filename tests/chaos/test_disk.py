@@ -65,7 +65,7 @@ def test_full(small: Place, outputs: bool) -> None:
             task.update(run=task["run"].replace(f"> x{i}.txt", ">/dev/null"), outputs=[], inputs=[])
             task["run"] = task["run"].partition(" s=")[0]
     file = write(small, work)
-    driver = small.weft("run", file, "--on", "local:2", "--no-history", "--strategy", "fifo")
+    driver = small.foreplan("run", file, "--on", "local:2", "--no-history", "--strategy", "fifo")
     after_entries(40)(small, driver)
     filler = small.data / "filler"
     fill(filler, driver)
@@ -75,13 +75,13 @@ def test_full(small: Place, outputs: bool) -> None:
     assert "no space left on device" in said, output
     assert ("journal.jsonl: cannot write the journal" in said) == (code == 2)
     # commands that fail are said to fail: 1; what could not even be noted is resumed
-    assert ("weft resume" if code == 2 else "weft run") in said
+    assert ("foreplan resume" if code == 2 else "foreplan run") in said
     assert "traceback" not in said
     until(lambda: not small.processes(), "the end of all processes of the run")
     before, executed = small.finished(), small.executions()
     assert 0 < len(before) < 300
     filler.unlink()
-    code, output = ended(small.weft("resume", "last"))
+    code, output = ended(small.foreplan("resume", "last"))
     assert code == 0, output
     if outputs:
         work.check(small)
@@ -91,8 +91,8 @@ def test_full(small: Place, outputs: bool) -> None:
 
 def test_full_while_it_is_resumed(small: Place) -> None:
     """Not even the note that it goes on can be written: nothing is done."""
-    work = sums(40, extra='[ -e "$WEFT_DIR/go" ] || sleep 60; ')
-    driver = small.weft("run", write(small, work), "--on", "local:2", "--no-history")
+    work = sums(40, extra='[ -e "$FOREPLAN_DIR/go" ] || sleep 60; ')
+    driver = small.foreplan("run", write(small, work), "--on", "local:2", "--no-history")
     until(lambda: small.executions().total() == 2, "two tasks that run")
     driver.kill()
     ended(driver)
@@ -104,13 +104,13 @@ def test_full_while_it_is_resumed(small: Place) -> None:
     journal = home.journal.read_bytes()
     room = -len(journal) % 4096  # what is left of the journal's last page
     home.journal.write_bytes(journal + b"\0" * room)
-    code, output = ended(small.weft("resume", "last"))
+    code, output = ended(small.foreplan("resume", "last"))
     assert code == 2, output
     assert "no space left on device" in " ".join(output.split()).lower()
     assert "Traceback" not in output
     assert sum(small.executions().values()) == 2
     (small.data / "filler").unlink()
-    code, output = ended(small.weft("resume", "last"))
+    code, output = ended(small.foreplan("resume", "last"))
     assert code == 0, output
     work.check(small)
 
@@ -140,7 +140,7 @@ def test_unwritable(locked: Place) -> None:
     work = sums(10)
     file = write(locked, work)
     lock(locked)
-    code, output = ended(locked.weft("run", file))
+    code, output = ended(locked.foreplan("run", file))
     said = " ".join(output.split())
     assert code == 2
     assert "cannot make a home for the run" in said
@@ -148,14 +148,14 @@ def test_unwritable(locked: Place) -> None:
     assert any(os.strerror(n).lower() in said.lower() for n in (errno.EROFS, errno.EACCES))
     assert not locked.executions()
     lock(locked, False)
-    code, output = ended(locked.weft("run", file))
+    code, output = ended(locked.foreplan("run", file))
     assert code == 0, output
     work.check(locked)
 
 
 def test_unwritable_when_it_is_resumed(locked: Place) -> None:
-    work = sums(40, extra='[ -e "$WEFT_DIR/go" ] || sleep 60; ')
-    driver = locked.weft("run", write(locked, work), "--on", "local:2", "--no-history")
+    work = sums(40, extra='[ -e "$FOREPLAN_DIR/go" ] || sleep 60; ')
+    driver = locked.foreplan("run", write(locked, work), "--on", "local:2", "--no-history")
     until(lambda: locked.executions().total() == 2, "two tasks that run")
     driver.kill()
     ended(driver)
@@ -164,12 +164,12 @@ def test_unwritable_when_it_is_resumed(locked: Place) -> None:
     until(lambda: not locked.processes(), "the end of what ran")
     (locked.data / "go").touch()
     lock(locked)
-    code, output = ended(locked.weft("resume", "last"))
+    code, output = ended(locked.foreplan("resume", "last"))
     assert code == 2, output
     assert any(os.strerror(n).lower() in output.lower() for n in (errno.EROFS, errno.EACCES))
     assert "Traceback" not in output
     lock(locked, False)
-    code, output = ended(locked.weft("resume", "last"))
+    code, output = ended(locked.foreplan("resume", "last"))
     assert code == 0, output
     work.check(locked)
     check_nothing_repeated(locked, [])

@@ -21,12 +21,12 @@ from chaos.runs import (
     rebuilt,
     until,
 )
+from foreplan.runs.home import runs
 from repeated import MANY, repetitions
-from weft.runs.home import runs
 
 KILLS = 20 if MANY else 4
 PARTS, INNER = 8, 4
-RECORD = f'echo run >> "${MARK}/$WEFT_TASK@$WEFT_ATTEMPT"'
+RECORD = f'echo run >> "${MARK}/$FOREPLAN_TASK@$FOREPLAN_ATTEMPT"'
 ON = ("--on", "local:3")
 
 
@@ -86,8 +86,8 @@ def test_killed_and_resumed(place: Place, seed: int) -> None:
 
     def sit() -> subprocess.Popen[str]:
         if place.home() is None:
-            return place.weft("run", file, *ON)
-        return place.weft("resume", place.the_home().id)
+            return place.foreplan("run", file, *ON)
+        return place.foreplan("resume", place.the_home().id)
 
     snapshots = drive_and_kill(place, sit, [some_moment(rng) for _ in range(KILLS)])
     check(place)
@@ -100,14 +100,14 @@ def test_killed_and_resumed(place: Place, seed: int) -> None:
 def test_killed_and_begun_anew(place: Place, seed: int) -> None:
     rng, file = random.Random(seed), write(place)
     for _ in range(KILLS // 2):
-        process = place.weft("run", file, *ON)
+        process = place.foreplan("run", file, *ON)
         some_moment(rng)(place, process)
         process.kill()
         process.communicate()
-    code, output = ended(place.weft("run", file, *ON))
+    code, output = ended(place.foreplan("run", file, *ON))
     assert code == 0, output
     check(place)
     before = len(runs(place.data))
-    code, output = ended(place.weft("run", file, *ON))
+    code, output = ended(place.foreplan("run", file, *ON))
     assert (code, "nothing to do" in output) == (0, True), output
     assert len(runs(place.data)) == before

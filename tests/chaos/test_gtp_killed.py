@@ -16,8 +16,8 @@ from chaos.runs import (
     until,
     write,
 )
+from foreplan.model.events import Woken
 from repeated import repetitions
-from weft.model.events import Woken
 
 N = 120
 STRATEGY = "gtp/c/r[period=0.1]"
@@ -30,8 +30,8 @@ def test_commands(place: Place, seed: int) -> None:
 
     def sit() -> subprocess.Popen[str]:
         if place.home() is None:
-            return place.weft("run", file, "--on", "local:2", "--strategy", STRATEGY)
-        return place.weft("resume", "last")
+            return place.foreplan("run", file, "--on", "local:2", "--strategy", STRATEGY)
+        return place.foreplan("resume", "last")
 
     snapshots = drive_and_kill(place, sit, moments(seed, 3, N))
     assert snapshots, "it was over before it could be killed"
@@ -40,7 +40,7 @@ def test_commands(place: Place, seed: int) -> None:
     replayed = rebuilt(place)
     run = replayed.run()
     assert any(e.reason == "rescheduling point" for e in run.evaluations)
-    # not each has a plan: after one that took long to make, weft rests
+    # not each has a plan: after one that took long to make, foreplan rests
     points = [e.time for e in run.events or () if isinstance(e, Woken)]
     assert points[-1] > replayed.sessions[-1], "no rescheduling point since it was resumed"
     until(lambda: not place.processes(), "the end of all processes of the run")

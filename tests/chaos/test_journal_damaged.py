@@ -53,7 +53,7 @@ def flipped_in_the_middle(journal: bytes, rng: random.Random) -> bytes:
 
 def half_done(place: Place, work: Sums, entries: int = 60) -> dict[str, int]:
     """A run that was killed; how often what is finished was executed."""
-    driver = place.weft("run", write(place, work), "--on", "local:2")
+    driver = place.foreplan("run", write(place, work), "--on", "local:2")
     after_entries(entries)(place, driver)
     assert driver.poll() is None, "it was over before it could be killed"
     killed(driver)
@@ -76,7 +76,7 @@ def test_damaged(place: Place, damage: Damage, seed: int) -> None:
     whole = home.journal.read_bytes()
     damaged = damage(whole, random.Random(seed))
     home.journal.write_bytes(damaged)
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 0, output
     said = " ".join(output.split())
     if not damaged.endswith(b"\n") or len(damaged) >= len(whole):
@@ -117,7 +117,7 @@ def test_killed_in_the_middle_of_a_commit(place: Place, at: int) -> None:
     assert code == -9, output
     until(lambda: not place.processes(), "the end of what still ran")
     before, executed = place.finished(), place.executions()
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 0, output
     assert "nothing finished is lost" in " ".join(output.split())
     work.check(place)
@@ -132,10 +132,10 @@ def test_killed_in_the_middle_of_the_header(place: Place) -> None:
     place.environment["DIES_AT"] = "1"
     code, output = ended(place.begin(sys.executable, "-c", COMMIT, "run", file))
     assert code == -9, output
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 2
-    assert "weft run" in output
+    assert "foreplan run" in output
     assert not place.executions()
-    code, output = ended(place.weft("run", file))
+    code, output = ended(place.foreplan("run", file))
     assert code == 0, output
     work.check(place)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-import weft
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.engine.kernels import arrays as a
-from weft.model import Estimates, Platform
-from weft.model.events import (
+import foreplan
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.engine.kernels import arrays as a
+from foreplan.model import Estimates, Platform
+from foreplan.model.events import (
     NO_FAULT,
     Command,
     Event,
@@ -22,7 +22,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
-from weft.model.platform import Processor
+from foreplan.model.platform import Processor
 
 CONTENT = {
     "name": "pair",
@@ -35,7 +35,7 @@ class Told:
     """A coordinator that is told of one thing after another; transfers arrive at once."""
 
     def __init__(self, strategy: str) -> None:
-        self.workflow = weft.load(CONTENT)
+        self.workflow = foreplan.load(CONTENT)
         platform = Platform.build([Processor("p", host="h"), Processor("q", host="i")])
         policy, planner = registry.strategy(strategy)
         estimates = Estimates.declared(self.workflow, platform)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import weft
+import foreplan
 from chaos.needed import check_only_needed
-from weft.checks.runs import check_run
-from weft.model import Item, Link, Platform, Processor, Run, Workflow
-from weft.model.record import ENDS
+from foreplan.checks.runs import check_run
+from foreplan.model import Item, Link, Platform, Processor, Run, Workflow
+from foreplan.model.record import ENDS
 
 N, PROCESSORS = 30, 4
 
@@ -29,7 +29,7 @@ def simulated(seed: int, strategy: str) -> Run:
     workflow = Workflow.from_items("random", [f"t{k}" for k in range(N)], costs, items)
     processors = [Processor(f"p{k}", host=f"h{k}") for k in range(PROCESSORS)]
     platform = Platform.build(processors, network=Link(time_per_unit=0.2, startup=0.1))
-    return weft.simulate(
+    return foreplan.simulate(
         workflow,
         platform,
         strategy,

@@ -21,13 +21,13 @@ from chaos.runs import (
     write,
 )
 
-HOLD = '[ -e "$WEFT_DIR/go" ] || sleep 0.4; '  # long enough to be met while it runs
-STUCK = '[ -e "$WEFT_DIR/go" ] || sleep 60; '
+HOLD = '[ -e "$FOREPLAN_DIR/go" ] || sleep 0.4; '  # long enough to be met while it runs
+STUCK = '[ -e "$FOREPLAN_DIR/go" ] || sleep 60; '
 
 
 def started(place: Place, work: Sums, running: int) -> subprocess.Popen[str]:
     """A run under way, with so many tasks that run."""
-    driver = place.weft("run", write(place, work), "--on", f"local:{running}", "--no-history")
+    driver = place.foreplan("run", write(place, work), "--on", f"local:{running}", "--no-history")
     until(lambda: sum(place.executions().values()) >= running, f"{running} tasks that run")
     return driver
 
@@ -45,7 +45,7 @@ def files(place: Place) -> dict[str, bytes]:
 
 def resumed(place: Place, work: Sums) -> None:
     (place.data / "go").touch()
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 0, output
     work.check(place)
     rebuilt(place)
@@ -58,7 +58,7 @@ def test_once_finishes_what_runs(place: Place) -> None:
     code, output = ended(driver)
     assert code == 130, output
     assert "stopping" in output
-    assert "weft resume" in output
+    assert "foreplan resume" in output
     assert not place.processes()
     before, executed = place.finished(), place.executions()
     assert before == executed, "what ran was lost"
@@ -75,7 +75,7 @@ def test_twice_stops_now(place: Place) -> None:
     driver.send_signal(signal.SIGTERM)  # which is as good
     code, output = ended(driver)
     assert code == 130, output
-    assert "weft resume" in output
+    assert "foreplan resume" in output
     until(lambda: not place.processes(), "the end of all processes of the run")
     resumed(place, work)
     check_nothing_repeated(place, [])
@@ -86,7 +86,7 @@ def test_at_any_moment(place: Place, number: signal.Signals) -> None:
     """A signal at start-up, too, ends in words and leaves nothing behind."""
     work = sums(30)
     for moment in (0.2, 0.4, 0.6, 0.8, 1.0):
-        driver = place.weft("run", write(place, work), "--no-history")
+        driver = place.foreplan("run", write(place, work), "--no-history")
         try:
             driver.wait(moment)
         except subprocess.TimeoutExpired:
@@ -104,7 +104,7 @@ def test_two_coordinators(place: Place) -> None:
     work = sums(10, extra=STUCK)
     driver = started(place, work, 2)
     before = files(place)
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 2
     assert f"process {driver.pid} on host" in output
     assert files(place) == before
@@ -130,14 +130,14 @@ def test_the_workflow_has_changed(place: Place) -> None:
     changed(work, place.data / "sums.json")
     (place.data / "go").touch()
     journal = place.the_home().journal.read_bytes()
-    code, output = ended(place.weft("resume", "last"))
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 2
     said = " ".join(output.split())
     assert "the workflow has changed" in said
     for part in ("new: extra", "gone: t9", "changed: t1", "--as-started"):
         assert part in said
     assert place.the_home().journal.read_bytes() == journal
-    code, output = ended(place.weft("resume", "last", "--as-started"))
+    code, output = ended(place.foreplan("resume", "last", "--as-started"))
     assert code == 0, output
     work.check(place)
     rebuilt(place)

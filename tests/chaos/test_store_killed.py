@@ -18,14 +18,16 @@ from typing import Any
 import pytest
 
 from chaos.runs import MARK, MODULUS, Moment, Place, after_entries, after_seconds, ended, until
+from foreplan.runs.home import runs
+from foreplan.store.content import digest_of
+from foreplan.store.parts import read_parts
+from foreplan.store.store import Store
 from repeated import MANY, repetitions
-from weft.runs.home import runs
-from weft.store.content import digest_of
-from weft.store.parts import read_parts
-from weft.store.store import Store
 
 ON = ("--on", "local:3")
-KILLS = 8 if MANY else 3  # of each workflow; WEFT_CHAOS=50: 200 of runs alone, and those of pairs
+KILLS = (
+    8 if MANY else 3
+)  # of each workflow; FOREPLAN_CHAOS=50: 200 of runs alone, and those of pairs
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Work:
 
 def _task(name: str, number: int, row: list[str]) -> dict[str, Any]:
     reads = "".join(f"read v < {other}.txt; s=$((s+v)); " for other in row)
-    record = f'echo run >> "${MARK}/$WEFT_TASK@$WEFT_ATTEMPT"; '
+    record = f'echo run >> "${MARK}/$FOREPLAN_TASK@$FOREPLAN_ATTEMPT"; '
     return {
         "run": f"{record}s={number}; {reads}echo $((s % {MODULUS})) > {name}.txt",
         "inputs": [f"{other}.txt" for other in row],
@@ -107,11 +109,11 @@ def some_moment(rng: random.Random) -> Moment:
 
 
 def check_all_done(place: Place, work: Work) -> None:
-    code, output = ended(place.weft("run", "work.json", *ON))
+    code, output = ended(place.foreplan("run", "work.json", *ON))
     assert code == 0, output
     check_store(place, work)
     assert all((place.data / file).exists() for file in work.products)
-    told = json.loads(ended(place.weft("run", "work.json", "--json"))[1])
+    told = json.loads(ended(place.foreplan("run", "work.json", "--json"))[1])
     assert (told["run"], len(told["up_to_date"])) == (None, len(work.right))
 
 
@@ -123,9 +125,9 @@ def test_resumed_or_begun_anew(place: Place, seed: int) -> None:
     while kills < KILLS:
         homes = [home for home in runs(place.data) if home.id not in former]
         if homes and rng.random() < 0.5:
-            process = place.weft("resume", rng.choice([homes[0], *homes]).id)
+            process = place.foreplan("resume", rng.choice([homes[0], *homes]).id)
         else:
-            process = place.weft("run", "work.json", *ON)
+            process = place.foreplan("run", "work.json", *ON)
         some_moment(rng)(place, process)
         if process.poll() is None:
             kill(place, process, rng.random() < 0.5)
@@ -151,11 +153,11 @@ def test_two_at_once_on_one_store(place: Place, seed: int) -> None:
     rng, work = random.Random(seed), Work.draw(seed, 10, 40)
     (place.data / "work.json").write_text(json.dumps(work.content))
     common = [name for name in work.content["tasks"] if name.startswith("c")]
-    code, output = ended(place.weft("run", "work.json", *common, *ON))
+    code, output = ended(place.foreplan("run", "work.json", *common, *ON))
     assert code == 0, output
     before = check_store(place, work)
     for _ in range(KILLS // 2 + 1):
-        processes = [place.weft("run", "work.json", *half, *ON) for half in work.halves]
+        processes = [place.foreplan("run", "work.json", *half, *ON) for half in work.halves]
         for process in rng.sample(processes, 2):
             after_seconds(rng.uniform(0.1, 1.2))(place, process)
             process.kill()

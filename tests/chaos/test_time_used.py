@@ -1,4 +1,4 @@
-"""What an attempt used before weft was killed, and until its processes were ended, is counted."""
+"""Time that an attempt used before foreplan was killed, and until its processes ended, counts."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from pathlib import Path
 import pytest
 
 from chaos.runs import Place, ended, rebuilt, until
-from weft.checks.runs import check_run
-from weft.model import ENDS
+from foreplan.checks.runs import check_run
+from foreplan.model import ENDS
 
 PRICED = ("--on", "local:1", "--price", "1", "--no-history")
 
 
 def killed(place: Place, file: Path, seconds: float) -> float:
-    """Start a run, and kill weft so long after its task has begun; when that was."""
-    with place.weft("run", str(file), *PRICED) as weft:
+    """Start a run, and kill foreplan so long after its task has begun; when that was."""
+    with place.foreplan("run", str(file), *PRICED) as foreplan:
         until(lambda: (place.data / "begun").exists(), "the begin of the task")
         begun = time.time()
         time.sleep(seconds)
-        weft.send_signal(signal.SIGKILL)
+        foreplan.send_signal(signal.SIGKILL)
     return begun
 
 
 def resume(place: Place) -> None:
     """Let the task be done at once, and go on."""
     (place.data / "go").touch()
-    with place.weft("resume", "last") as weft:
-        code, said = ended(weft)
+    with place.foreplan("resume", "last") as foreplan:
+        code, said = ended(foreplan)
     assert code == 0, said
 
 
 def workflow(place: Place, command: str) -> Path:
     file = place.data / "w.yaml"
-    text = f"touch $WEFT_DIR/begun; test -e $WEFT_DIR/go && exit; {command}"
+    text = f"touch $FOREPLAN_DIR/begun; test -e $FOREPLAN_DIR/go && exit; {command}"
     file.write_text(f"name: t\ntasks:\n  a: {{cost: 3, run: '{text}'}}\n")
     return file
 
@@ -67,14 +67,14 @@ def test_after_a_kill(place: Place, ends: str) -> None:
 
 def test_what_nobody_can_tell_is_counted_until_the_last_beat(place: Place) -> None:
     """Also its processes are gone: the journal has been told the time meanwhile."""
-    file = workflow(place, "echo $$ > $WEFT_DIR/pid; sleep 60")
-    with place.weft("run", str(file), *PRICED) as weft:
+    file = workflow(place, "echo $$ > $FOREPLAN_DIR/pid; sleep 60")
+    with place.foreplan("run", str(file), *PRICED) as foreplan:
         home = until(place.home, "the run")
         until(lambda: home.journal.read_bytes().count(b'"t":"beat"') > 2, "two beats more")
         group = int((place.data / "pid").read_text())
-        weft.send_signal(signal.SIGKILL)
+        foreplan.send_signal(signal.SIGKILL)
     os.killpg(group, signal.SIGKILL)
-    with place.weft("runs", "--json") as shown:
+    with place.foreplan("runs", "--json") as shown:
         _, said = ended(shown)
     assert json.loads(said)[0]["cost"] > 1.9  # also of a run that nobody has resumed
     resume(place)

@@ -23,9 +23,9 @@ from chaos.runs import (
     until,
     write,
 )
+from foreplan.engine.retries import RetryPolicy
+from foreplan.model.events import MACHINE_LOST
 from repeated import repetitions
-from weft.engine.retries import RetryPolicy
-from weft.model.events import MACHINE_LOST
 
 SCRIPT = str(Path(__file__).with_name("sums_flow.py"))
 
@@ -58,7 +58,7 @@ def kill_some(place: Place, driver: subprocess.Popen[str], kills: int, seed: int
 def test_function_workers(place: Place, seed: int, strategy: str) -> None:
     """It is no fault of the task, so no retry is needed; three may even hit the same one."""
     work = sums(80, seed)
-    place.environment["WEFT_CHAOS_PAUSE"] = "0.06"
+    place.environment["FOREPLAN_CHAOS_PAUSE"] = "0.06"
     driver = place.begin(sys.executable, SCRIPT, strategy, rows(work))
     assert kill_some(place, driver, RetryPolicy().losses, seed) >= 2
     code, output = ended(driver)
@@ -77,7 +77,7 @@ def test_function_workers(place: Place, seed: int, strategy: str) -> None:
 def test_commands_with_retries(place: Place, seed: int) -> None:
     """Who kills a command might do so again: it counts as a failure."""
     work = sums(60, seed, extra="sleep 0.05; ")
-    driver = place.weft("run", write(place, work), "--on", "local:3", "--retries", "6")
+    driver = place.foreplan("run", write(place, work), "--on", "local:3", "--retries", "6")
     assert kill_some(place, driver, 6, seed) >= 3
     code, output = ended(driver)
     assert code == 0, output
@@ -92,8 +92,8 @@ def test_commands_with_retries(place: Place, seed: int) -> None:
 
 
 def test_a_command_without_retries_is_given_up_and_tried_again_later(place: Place) -> None:
-    work = sums(12, extra='[ -e "$WEFT_DIR/go" ] || sleep 60; ')
-    driver = place.weft("run", write(place, work), "--on", "local:2")
+    work = sums(12, extra='[ -e "$FOREPLAN_DIR/go" ] || sleep 60; ')
+    driver = place.foreplan("run", write(place, work), "--on", "local:2")
     until(lambda: place.executions().total() == 2, "two tasks that run")
     assert kill_some_shell(place, driver)
     until(lambda: place.home() and place.failures(), "the failure")
@@ -105,8 +105,8 @@ def test_a_command_without_retries_is_given_up_and_tried_again_later(place: Plac
     code, output = ended(driver)
     assert code == 1, output
     assert "killed by SIGKILL" in output
-    assert "weft run" in output
-    code, output = ended(place.weft("resume", "last"))
+    assert "foreplan run" in output
+    code, output = ended(place.foreplan("resume", "last"))
     assert code == 0, output
     work.check(place)
     check_nothing_repeated(place, [])

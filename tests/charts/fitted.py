@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import weft
-from weft.model import Run, Schedule
+import foreplan
+from foreplan.model import Run, Schedule
 
 WORKFLOW: dict[str, Any] = {
     "name": "fit",
@@ -38,7 +38,7 @@ PLATFORM: dict[str, Any] = {
 
 
 def planned(workflow: dict[str, Any], platform: dict[str, Any]) -> Schedule:
-    return weft.plan(weft.load(workflow), weft.load_platform(platform))
+    return foreplan.plan(foreplan.load(workflow), foreplan.load_platform(platform))
 
 
 def fitted_plan() -> Schedule:
@@ -46,4 +46,6 @@ def fitted_plan() -> Schedule:
 
 
 def fitted_run(strategy: str = "static") -> Run:
-    return weft.simulate(weft.load(WORKFLOW), weft.load_platform(PLATFORM), strategy, qoi=0.3)
+    return foreplan.simulate(
+        foreplan.load(WORKFLOW), foreplan.load_platform(PLATFORM), strategy, qoi=0.3
+    )

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.arrays import FloatArray
-from weft.checks.schedules import check_schedule
-from weft.model import Estimates, Link, Platform, Processor, Schedule, TaskSpec, Workflow
+from foreplan.arrays import FloatArray
+from foreplan.checks.schedules import check_schedule
+from foreplan.model import Estimates, Link, Platform, Processor, Schedule, TaskSpec, Workflow
 
 
 def workflow(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from weft.charts.gantt import write_gantt
-from weft.charts.graph import graph_of, write_graph
-from weft.model import Schedule
+from foreplan.charts.gantt import write_gantt
+from foreplan.charts.graph import graph_of, write_graph
+from foreplan.model import Schedule
 
 from .browser import NEEDED, looked_at
 from .schedules import hostile_schedule, random_schedule

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.charts.build import chart_of
-from weft.charts.chart import NO_CATEGORY, OTHER, PALETTE, categories_of, unit_for
-from weft.model import Item, Platform, Processor, Workflow
+from foreplan.charts.build import chart_of
+from foreplan.charts.chart import NO_CATEGORY, OTHER, PALETTE, categories_of, unit_for
+from foreplan.model import Item, Platform, Processor, Workflow
 
 from .schedules import even, placed, random_schedule, workflow
 

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from weft.charts.build import chart_of
-from weft.charts.chart import Chart, Lane
-from weft.charts.gantt import SUFFIXES, write_chart, write_gantt
-from weft.charts.picture import Lettering, svg
-from weft.errors import InputError
-from weft.model import Schedule
+from foreplan.charts.build import chart_of
+from foreplan.charts.chart import Chart, Lane
+from foreplan.charts.gantt import SUFFIXES, write_chart, write_gantt
+from foreplan.charts.picture import Lettering, svg
+from foreplan.errors import InputError
+from foreplan.model import Schedule
 
 from .schedules import HOSTILE, even, hostile_schedule, placed, random_schedule, workflow
 
@@ -103,7 +103,7 @@ def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
 
 
 def test_matplotlib_is_loaded_only_to_draw_a_picture() -> None:
-    program = "import sys, weft.charts; assert 'matplotlib' not in sys.modules"
+    program = "import sys, foreplan.charts; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from weft import load
-from weft.charts.graph import KINDS, LOOKS, dot, graph_of, mermaid, write_graph
-from weft.charts.graph_picture import PlacedGraph, page, svg
-from weft.charts.layers import POINT, lay_out
-from weft.errors import InputError
-from weft.formats.dot import _tokens
-from weft.model import Workflow
+from foreplan import load
+from foreplan.charts.graph import KINDS, LOOKS, dot, graph_of, mermaid, write_graph
+from foreplan.charts.graph_picture import PlacedGraph, page, svg
+from foreplan.charts.layers import POINT, lay_out
+from foreplan.errors import InputError
+from foreplan.formats.dot import _tokens
+from foreplan.model import Workflow
 
 from .schedules import HOSTILE
 from .test_page import Elements

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.generators import generate, generate_platform
-from weft.model import Estimates, Situation
-from weft.runs import Failure
+import foreplan
+from foreplan.generators import generate, generate_platform
+from foreplan.model import Estimates, Situation
+from foreplan.runs import Failure
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>\n\x1b[31m'\"&"
@@ -22,25 +22,25 @@ LARGE = 200_000  # characters that a notebook can keep
 ALLOWED = {"div", "img", "table", "tr", "th", "td"}
 
 
-def workflow(name: str = "w") -> weft.Workflow:
+def workflow(name: str = "w") -> foreplan.Workflow:
     tasks = {"a" + name: {"cost": 3}, "b" + name: {"cost": {"p" + name: 2, "q": 1}}}
     edges = [["a" + name, "b" + name, 1]]
-    return weft.load({"name": name, "tasks": tasks, "edges": edges})
+    return foreplan.load({"name": name, "tasks": tasks, "edges": edges})
 
 
-def platform(name: str = "w") -> weft.Platform:
-    return weft.load_platform({"processors": {"p" + name: {"price": 1}, "q": {"speed": 2}}})
+def platform(name: str = "w") -> foreplan.Platform:
+    return foreplan.load_platform({"processors": {"p" + name: {"price": 1}, "q": {"speed": 2}}})
 
 
 def things(name: str) -> list[Any]:
     wf, pf = workflow(name), platform(name)
     return [
         wf,
-        weft.plan(wf, pf),
-        weft.simulate(wf, pf, "slack", qoi=0.2),
-        weft.compare(wf, pf, "static,slack", runs=2, jobs=1),
-        weft.pareto(wf, pf, points=4),
-        weft.what_if(wf, pf, remove="each"),
+        foreplan.plan(wf, pf),
+        foreplan.simulate(wf, pf, "slack", qoi=0.2),
+        foreplan.compare(wf, pf, "static,slack", runs=2, jobs=1),
+        foreplan.pareto(wf, pf, points=4),
+        foreplan.what_if(wf, pf, remove="each"),
     ]
 
 
@@ -75,7 +75,7 @@ def test_names_of_others_are_only_names(number: int) -> None:
 
 
 def test_a_flow_shows_its_graph() -> None:
-    flow = weft.Flow(EVIL)
+    flow = foreplan.Flow(EVIL)
     assert Elements(flow._repr_html_()).tags == ["div"]
     flow.task(sum, [flow.task(abs, -1)])
     shown = Elements(flow._repr_html_())
@@ -85,20 +85,20 @@ def test_a_flow_shows_its_graph() -> None:
 
 
 def test_an_outcome_says_what_failed() -> None:
-    run = weft.simulate(workflow(), platform(), "static")
+    run = foreplan.simulate(workflow(), platform(), "static")
     failures = tuple(Failure(f"task {k} {EVIL}", EVIL) for k in range(7))
-    outcome = weft.Outcome("w-1", Path("w-1"), "failed", run, failures, warnings=(EVIL,))
+    outcome = foreplan.Outcome("w-1", Path("w-1"), "failed", run, failures, warnings=(EVIL,))
     shown = Elements(outcome._repr_html_())
     assert set(shown.tags) <= ALLOWED
     assert shown.text.count("failed: task ") == 5
     assert "... and 2 more" in shown.text
     assert repr(outcome).startswith("<Outcome: run w-1 failed: 2 of 2 tasks done in ")
-    nothing = weft.Outcome("", Path("w-1"), "finished", run)
+    nothing = foreplan.Outcome("", Path("w-1"), "finished", run)
     assert repr(nothing) == "<Outcome: nothing to do: 0 tasks up to date>"
 
 
 def test_a_picture_is_in_the_page_and_says_what_it_is() -> None:
-    thing = weft.plan(workflow(), platform())
+    thing = foreplan.plan(workflow(), platform())
     shown = Elements(thing._repr_html_())
     picture = dict(shown.attributes)
     assert picture["alt"] == repr(thing)
@@ -118,16 +118,16 @@ def test_the_graph_is_a_picture_of_its_own() -> None:
 
 def test_what_is_large_stays_small() -> None:
     wf, pf = generate("montage", images=400), generate_platform(32, cores=4)
-    schedule = weft.plan(wf, pf)
+    schedule = foreplan.plan(wf, pf)
     for thing in (wf, schedule):
         assert len(thing._repr_html_()) < LARGE
 
 
 @pytest.mark.parametrize("large", ["tasks", "processors", "nodes"])
 def test_what_is_too_large_has_no_picture(large: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"weft.charts.html.MOST_{large.upper()}", 1)
+    monkeypatch.setattr(f"foreplan.charts.html.MOST_{large.upper()}", 1)
     wf, pf = workflow(), platform()
-    shown: weft.Workflow | weft.Schedule = wf if large == "nodes" else weft.plan(wf, pf)
+    shown: foreplan.Workflow | foreplan.Schedule = wf if large == "nodes" else foreplan.plan(wf, pf)
     found = Elements(shown._repr_html_())
     assert "img" not in found.tags
     assert repr(shown).strip("<>") in found.text
@@ -135,20 +135,22 @@ def test_what_is_too_large_has_no_picture(large: str, monkeypatch: pytest.Monkey
 
 def test_a_long_table_says_how_long_it_is() -> None:
     tasks = {f"t{k}": {"cost": 1, "category": f"c{k}"} for k in range(30)}
-    wf = weft.load({"tasks": tasks})
+    wf = foreplan.load({"tasks": tasks})
     assert "... and 10 more" in Elements(wf._repr_html_()).text
 
 
 def test_what_has_no_name() -> None:
     wf, pf = workflow(""), platform("")
     assert repr(wf) == "<Workflow: 2 tasks, 1 dependency>"
-    assert repr(weft.plan(wf, pf)).startswith("<Schedule of a workflow by heft: 2 tasks on 2 pro")
+    assert repr(foreplan.plan(wf, pf)).startswith(
+        "<Schedule of a workflow by heft: 2 tasks on 2 pro"
+    )
 
 
 def test_reprs_are_short() -> None:
-    wf = weft.load(ROOT / "examples" / "montage.yaml")
-    pf = weft.load_platform(ROOT / "examples" / "cluster.yaml")
-    run = weft.simulate(wf, pf, "slack", qoi=0.3)
+    wf = foreplan.load(ROOT / "examples" / "montage.yaml")
+    pf = foreplan.load_platform(ROOT / "examples" / "cluster.yaml")
+    run = foreplan.simulate(wf, pf, "slack", qoi=0.3)
     made: dict[str, Callable[[], Any]] = {
         r"<Workflow montage\S+: 123 tasks, 307 dependencies>": lambda: wf,
         r"<Platform: 7 processors on 4 hosts>": lambda: pf,
@@ -156,10 +158,14 @@ def test_reprs_are_short() -> None:
         r"<Run of montage\S+ by slack: 123 of 123 tasks done in .*>": lambda: run,
         r"<Situation of montage\S+ at 0 s: .* 123 waiting; .*>": lambda: Situation.at_start(wf, pf),
         r"<Estimates: 123 tasks on 7 processors, .*>": lambda: Estimates.declared(wf, pf),
-        r"<Comparison of 1 strategy: .*>": lambda: weft.compare(wf, pf, "static", runs=1, jobs=1),
-        r"<Frontier: \d plans, .*>": lambda: weft.pareto(wf, pf, "loss3", points=3),
-        r"<WhatIf of montage\S+: 7 alternatives .*>": lambda: weft.what_if(wf, pf, remove="each"),
-        r"<Expectation: .*>": lambda: weft.estimate(wf, pf),
+        r"<Comparison of 1 strategy: .*>": lambda: foreplan.compare(
+            wf, pf, "static", runs=1, jobs=1
+        ),
+        r"<Frontier: \d plans, .*>": lambda: foreplan.pareto(wf, pf, "loss3", points=3),
+        r"<WhatIf of montage\S+: 7 alternatives .*>": lambda: foreplan.what_if(
+            wf, pf, remove="each"
+        ),
+        r"<Expectation: .*>": lambda: foreplan.estimate(wf, pf),
         r"<AttemptLog: task \[123\], .*>": lambda: run.attempts,
         r"<TransferLog: item \[\d+\], .*>": lambda: run.transfers,
     }

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from weft.charts.build import chart_of
-from weft.charts.gantt import page
-from weft.model import Schedule
-from weft.scheduling.critical import critical_path
+from foreplan.charts.build import chart_of
+from foreplan.charts.gantt import page
+from foreplan.model import Schedule
+from foreplan.scheduling.critical import critical_path
 
 from .schedules import HOSTILE, hostile_schedule, random_schedule
 

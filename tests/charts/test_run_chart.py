@@ -10,15 +10,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-import weft
-from weft.charts.build import chart_of, run_chart_of
-from weft.charts.chart import Chart
-from weft.charts.gantt import SUFFIXES, page, write_gantt
-from weft.charts.picture import svg
-from weft.errors import InputError
-from weft.formats import run_trace_events
-from weft.model import ENDS, Platform, Processor, Run
-from weft.registry import strategy_names
+import foreplan
+from foreplan.charts.build import chart_of, run_chart_of
+from foreplan.charts.chart import Chart
+from foreplan.charts.gantt import SUFFIXES, page, write_gantt
+from foreplan.charts.picture import svg
+from foreplan.errors import InputError
+from foreplan.formats import run_trace_events
+from foreplan.model import ENDS, Platform, Processor, Run
+from foreplan.registry import strategy_names
 
 from .schedules import HOSTILE, hostile_schedule, platform, random_schedule, workflow
 
@@ -31,7 +31,7 @@ WORLD: dict[str, Any] = {
 def random_run(tasks: int, strategy: str = "slack", world: Any = None, **options: Any) -> Run:
     schedule = random_schedule(tasks, 4, per_host=2)
     options.setdefault("qoi", 0.4)
-    return weft.simulate(
+    return foreplan.simulate(
         schedule.workflow, platform(4, per_host=2), strategy, world=world, **options
     )
 
@@ -107,7 +107,7 @@ def test_an_input_sent_late_does_not_bind() -> None:
     """Just in time, the transfer waits for the processor: that is what the task waited for."""
     wf = workflow([2, 4, 20, 10], [(0, 3, 2)])
     pf = Platform.build([Processor("p", speed=2), Processor("q")])
-    run = weft.simulate(wf, pf, "fifo")
+    run = foreplan.simulate(wf, pf, "fifo")
     chart = run_chart_of(run)
     check_chart(run, chart)
     # n0 is done at 1, but p goes to n2; at 4 q is free for n3, and 2 s later the item is there
@@ -130,7 +130,7 @@ def test_files(tmp_path: Path, suffix: str, tasks: int, strategy: str) -> None:
 
 def test_many_tasks_stay_small(tmp_path: Path) -> None:
     schedule = random_schedule(2000, 40, per_host=8)
-    run = weft.simulate(schedule.workflow, schedule.platform, "static", qoi=0.3)
+    run = foreplan.simulate(schedule.workflow, schedule.platform, "static", qoi=0.3)
     check_chart(run, run_chart_of(run))
     for suffix in SUFFIXES:
         write_gantt(run, tmp_path / f"run{suffix}")
@@ -157,7 +157,7 @@ def test_the_page_holds_the_run() -> None:
 
 def test_hostile_names(tmp_path: Path) -> None:
     schedule = hostile_schedule()
-    run = weft.simulate(schedule.workflow, schedule.platform, "always", qoi=0.2)
+    run = foreplan.simulate(schedule.workflow, schedule.platform, "always", qoi=0.2)
     check_chart(run, run_chart_of(run))
     for suffix in SUFFIXES:
         write_gantt(run, tmp_path / f"run{suffix}")

@@ -10,16 +10,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-import weft
-from weft.charts.build import chart_of, run_chart_of
-from weft.charts.chart import Chart
-from weft.charts.gantt import SUFFIXES, page, write_gantt
-from weft.charts.picture import svg
-from weft.model import Run, Schedule
-from weft.model.profiles import profile, rows_of
-from weft.model.record import AttemptLog
-from weft.model.resources import Cores
-from weft.scheduling.critical import Bound, critical_steps
+import foreplan
+from foreplan.charts.build import chart_of, run_chart_of
+from foreplan.charts.chart import Chart
+from foreplan.charts.gantt import SUFFIXES, page, write_gantt
+from foreplan.charts.picture import svg
+from foreplan.model import Run, Schedule
+from foreplan.model.profiles import profile, rows_of
+from foreplan.model.record import AttemptLog
+from foreplan.model.resources import Cores
+from foreplan.scheduling.critical import Bound, critical_steps
 
 from .browser import NEEDED, looked_at
 from .fitted import PLATFORM, WORKFLOW, fitted_plan, fitted_run, planned
@@ -58,7 +58,7 @@ def test_cores_that_are_not_neighbours_are_blocks_apart() -> None:
         finish=np.array([9.0, 1.0, 2.0]),
         cores=Cores(np.array([0, 1, 2, 4]), np.array([1, 0, 0, 2])),
     )
-    weft.check_schedule(apart)
+    foreplan.check_schedule(apart)
     blocks = chart_of(apart).bars.blocks
     assert blocks is not None
     assert blocks.ptr.tolist() == [0, 1, 2, 4]
@@ -131,7 +131,7 @@ def test_a_task_that_waits_for_memory_is_told() -> None:
     plan = planned({"tasks": tasks}, {"hosts": {"h": {"cores": 2, "memory": "8GB"}}})
     assert plan.makespan == 7.0
     plan = replace(plan, processor=np.array([0, 1], dtype=np.int32), cores=None)
-    weft.check_schedule(plan)
+    foreplan.check_schedule(plan)
     assert [step.bound for step in critical_steps(plan)] == [Bound.NOTHING, Bound.AMOUNTS]
     wide = {"a": {"cost": 4}, "b": {"cost": 3, "cores": 2}, "c": {"cost": 3}}
     plan = planned({"tasks": wide}, {"hosts": {"h": {"cores": 2}}})

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from foreplan.model import Item, Link, Platform, Processor, Run, Workflow
+from foreplan.simulation.reality import Reality
 from simulation.worlds import Case
-from weft.model import Item, Link, Platform, Processor, Run, Workflow
-from weft.simulation.reality import Reality
 
 
 def platform() -> Platform:

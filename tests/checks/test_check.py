@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from weft.errors import InvalidScheduleError
-from weft.model import (
+import foreplan
+from foreplan.errors import InvalidScheduleError
+from foreplan.model import (
     Attempts,
     Copies,
     Item,
@@ -73,7 +73,7 @@ def changed(
 
 def violations(schedule: Schedule, situation: Situation | None = None) -> list[str]:
     with pytest.raises(InvalidScheduleError) as caught:
-        weft.check_schedule(schedule, situation)
+        foreplan.check_schedule(schedule, situation)
     assert all(line in str(caught.value) for line in caught.value.violations[:10])
     return caught.value.violations
 
@@ -97,9 +97,9 @@ def midway_plan() -> Schedule:
 
 
 def test_the_valid_ones_are_valid() -> None:
-    weft.check_schedule(valid())
-    weft.check_schedule(valid(), Situation.at_start(*problem()))
-    weft.check_schedule(midway_plan(), midway())
+    foreplan.check_schedule(valid())
+    foreplan.check_schedule(valid(), Situation.at_start(*problem()))
+    foreplan.check_schedule(midway_plan(), midway())
 
 
 @pytest.mark.parametrize("name", ["processor", "start", "finish"])
@@ -150,19 +150,19 @@ def test_a_processor_that_is_not_there_against_the_plan() -> None:
     dead = replace(Situation.at_start(*problem()), present=np.array([True, True, False]))
     assert violations(valid(), dead) == ["task 'c' is planned on 'r', which cannot be used now"]
     # what has begun there is a fact
-    weft.check_schedule(midway_plan(), midway(present=np.array([True, False, True])))
+    foreplan.check_schedule(midway_plan(), midway(present=np.array([True, False, True])))
 
 
 def test_a_processor_that_has_left() -> None:
     on_r = changed(valid(), D, R, 39.0, 40.0)
-    weft.check_schedule(on_r)
+    foreplan.check_schedule(on_r)
     (told,) = violations(changed(valid(), D, R, 39.5, 40.5))
     assert told == "task 'd' runs from 39.5 to 40.5 on 'r', which is there from 0 to 40"
 
 
 def test_overlap() -> None:
     # b moves to p, where it takes 5: right after a it fits, together with d it does not
-    weft.check_schedule(changed(valid(), B, P, 4.0, 9.0))
+    foreplan.check_schedule(changed(valid(), B, P, 4.0, 9.0))
     (told,) = violations(changed(valid(), B, P, 11.0, 16.0))
     assert told == "tasks 'b' and 'd' overlap on 'p': 16 > 15"
 
@@ -180,7 +180,7 @@ def test_precedence_across_hosts() -> None:
 
 
 def test_precedence_inside_a_host_needs_no_transfer() -> None:
-    weft.check_schedule(changed(valid(), D, R, 13.0, 14.0))
+    foreplan.check_schedule(changed(valid(), D, R, 13.0, 14.0))
     (told,) = violations(changed(valid(), B, start=3.5, finish=6.5))
     assert told == "task 'b' starts at 3.5, before its input 'a -> b' arrives at 4"
 
@@ -188,7 +188,7 @@ def test_precedence_inside_a_host_needs_no_transfer() -> None:
 def test_an_outside_input_is_everywhere() -> None:
     # d's item of size 9 from outside would take 19: nobody waits for it
     assert valid().start[D] == 15.0
-    weft.check_schedule(valid())
+    foreplan.check_schedule(valid())
 
 
 def test_what_has_finished_stays() -> None:
@@ -205,15 +205,15 @@ def test_what_runs_stays_until_its_expected_end() -> None:
     later = changed(changed(midway_plan(), C, start=16.0, finish=18.0), D, start=20.0, finish=22.0)
     told_later = violations(later, midway(now=9.0))
     assert told_later == ["task 'b' has begun, but the schedule puts it elsewhere"]
-    weft.check_schedule(changed(later, B, finish=9.0), midway(now=9.0))
+    foreplan.check_schedule(changed(later, B, finish=9.0), midway(now=9.0))
 
 
 def test_nothing_starts_before_now() -> None:
     # all inputs of c are on p's host since 5, but at 6 it can only start at 6
-    weft.check_schedule(on_q(8.0), midway())
+    foreplan.check_schedule(on_q(8.0), midway())
     here = midway(attempts=attempts([(A, P, 0.0, 5.0)]))
     unbegun = changed(on_q(10.0), B, start=6.0, finish=9.0)
-    weft.check_schedule(unbegun, here)
+    foreplan.check_schedule(unbegun, here)
     (told,) = violations(changed(unbegun, B, start=5.5, finish=8.5), here)
     assert told == "task 'b' starts at 5.5, before now (6)"
 
@@ -231,7 +231,7 @@ def test_what_is_sent_now_leaves_now() -> None:
 def test_a_copy_is_there_now() -> None:
     known = midway(copies=Copies(np.array([1]), np.array([1])))
     at_once = changed(midway_plan(), C, start=6.0, finish=8.0)
-    weft.check_schedule(at_once, known)
+    foreplan.check_schedule(at_once, known)
     (told,) = violations(at_once, midway())
     assert told == "task 'c' starts at 6, before its input 'x' arrives at 13"
     # a copy of another item, or on another host, is of no help
@@ -246,7 +246,7 @@ def test_a_transfer_arrives_when_it_is_expected(arrival: float) -> None:
     known = midway(transfers=moving)
     then = changed(midway_plan(), C, start=arrival, finish=arrival + 2)
     then = changed(then, D, start=arrival + 4, finish=arrival + 6)
-    weft.check_schedule(then, known)
+    foreplan.check_schedule(then, known)
     (told,) = violations(changed(then, C, start=arrival - 1, finish=arrival + 1), known)
     assert told == (
         f"task 'c' starts at {arrival - 1:g}, before its input 'x' arrives at {arrival:g}"

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from checks.known_runs import attempts, calm, transfers, without
-from simulation.adapting import figure_2
-from simulation.worlds import random_case
-from weft.checks.runs import InvalidRunError, check_run
-from weft.checks.schedules import check_schedule
-from weft.errors import InvalidScheduleError
-from weft.model import (
+from foreplan.checks.runs import InvalidRunError, check_run
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InvalidScheduleError
+from foreplan.model import (
     ENDS,
     Attempts,
     Estimates,
@@ -27,7 +25,9 @@ from weft.model import (
     Situation,
     Workflow,
 )
-from weft.model.events import Woken
+from foreplan.model.events import Woken
+from simulation.adapting import figure_2
+from simulation.worlds import random_case
 
 CANCELLED, FINISHED = ENDS.index("cancelled"), ENDS.index("finished")
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.checks.schedules import TOLERANCE
+from foreplan.errors import InvalidScheduleError
+from foreplan.model import Schedule, Situation
 from twins.situations import UNIT, situations
-from weft import registry
-from weft.checks.schedules import TOLERANCE
-from weft.errors import InvalidScheduleError
-from weft.model import Schedule, Situation
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -118,7 +118,7 @@ def test_a_damaged_schedule_is_found_out_or_is_valid(
 ) -> None:
     situation, schedule, mutated = case
     slop = TOLERANCE * max(1.0, schedule.makespan)
-    weft.check_schedule(schedule, situation)
+    foreplan.check_schedule(schedule, situation)
     assert worst_violation(schedule, situation) <= slop
 
     slop = TOLERANCE * max(1.0, mutated.makespan)
@@ -135,7 +135,7 @@ def test_a_damaged_schedule_is_found_out_or_is_valid(
 
 def violations(schedule: Schedule, situation: Situation) -> list[str]:
     try:
-        weft.check_schedule(schedule, situation)
+        foreplan.check_schedule(schedule, situation)
     except InvalidScheduleError as error:
         return error.violations
     return []
@@ -143,13 +143,13 @@ def violations(schedule: Schedule, situation: Situation) -> list[str]:
 
 def test_the_slow_one_finds_each_kind_of_damage() -> None:
     # so that the comparison above is not between two that see nothing
-    workflow = weft.load(
+    workflow = foreplan.load(
         {"tasks": {"a": {"cost": 2}, "b": {"cost": 3}, "c": {"cost": 1}}, "edges": [["a", "b", 4]]}
     )
-    platform = weft.load_platform({"processors": {"p": {"leaves": 50}, "q": {}}})
+    platform = foreplan.load_platform({"processors": {"p": {"leaves": 50}, "q": {}}})
     situation = Situation.at_start(workflow, platform)
-    schedule = weft.plan(workflow, platform)
-    weft.check_schedule(schedule)
+    schedule = foreplan.plan(workflow, platform)
+    foreplan.check_schedule(schedule)
     assert worst_violation(schedule, situation) == 0
     assert schedule.processor.tolist() == [0, 0, 1]
     for name, task, value, broken in [

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from checks.known_runs import attempts, calm, changed_log, platform, transfers, without
+from foreplan.checks.runs import InvalidRunError, check_run
+from foreplan.model import ENDS, Estimates, Item, Run, Workflow
+from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.simulation.reality import Reality
 from simulation.worlds import Case, random_case
-from weft.checks.runs import InvalidRunError, check_run
-from weft.model import ENDS, Estimates, Item, Run, Workflow
-from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
-from weft.simulation.reality import Reality
 
 FINISHED, FAILED, REWOUND = ENDS.index("finished"), ENDS.index("failed"), ENDS.index("rewound")
 

@@ -10,7 +10,7 @@ from .forked import run_forked
 
 # what is said where a machine is so busy that a small search takes seconds
 SLOW = re.compile(r"^(looking for a plan|planning for many budgets): \d+% after \d+ s\n", re.M)
-MAIN = "import sys; from weft.cli import main; sys.argv[0] = 'weft'; main()"
+MAIN = "import sys; from foreplan.cli import main; sys.argv[0] = 'foreplan'; main()"
 
 WORKFLOW = """\
 name: small
@@ -29,7 +29,7 @@ processors:
 """
 
 
-def weft(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def foreplan(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     done = run_forked(MAIN, [*map(str, arguments)], cwd)
     done.stderr = SLOW.sub("", done.stderr)
@@ -38,19 +38,19 @@ def weft(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Complete
 
 def succeed(*arguments: str | Path, cwd: Path | None = None) -> str:
     """What the command prints; it must succeed and say nothing else."""
-    done = weft(*arguments, cwd=cwd)
+    done = foreplan(*arguments, cwd=cwd)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def refuse(*arguments: str | Path, cwd: Path | None = None) -> str:
     """The one line of a refusal: exit code 2, no traceback, nothing else on standard error."""
-    done = weft(*arguments, cwd=cwd)
+    done = foreplan(*arguments, cwd=cwd)
     assert done.returncode == 2, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("weft: error: "), done.stderr
-    return lines[0].removeprefix("weft: error: ")
+    assert lines[0].startswith("foreplan: error: "), done.stderr
+    return lines[0].removeprefix("foreplan: error: ")
 
 
 def written(folder: Path, workflow: str = WORKFLOW, platform: str = PLATFORM) -> None:

@@ -12,7 +12,7 @@ from .live_runs import Gate
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     return tmp_path
 
 

@@ -1,9 +1,9 @@
 """The command in a process of its own, for the price of a fork.
 
-A process that has imported weft waits, and forks for each command: nothing is shared with the
+A process that has imported foreplan waits, and forks for each command: nothing is shared with the
 tests, nor between commands. Arguments, directory, environment and streams are the command's own.
 It ends as any program in Python does, but for freeing its memory bit by bit, which would take
-longer than most commands. What is settled while Python and weft are loaded (the seed of hashes,
+longer than most commands. What is settled while Python and foreplan are loaded (the seed of hashes,
 plain kernels) stays so: each such environment has a process of its own that waits.
 """
 
@@ -21,15 +21,15 @@ from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
-_SETTLED = ("PYTHON", "WEFT_PLAIN", "MPL", "OMP", "OPENBLAS")  # how such variables begin
+_SETTLED = ("PYTHON", "FOREPLAN_PLAIN", "MPL", "OMP", "OPENBLAS")  # how such variables begin
 _WAIT = "import sys; sys.path.insert(0, {!r}); from cli.forked import wait; wait({!r})"
 _PRELOADED = (
     "matplotlib.backends.backend_agg",
-    "weft.api",
-    "weft.charts",
-    "weft.comparison",
-    "weft.runs.opening",
-    "weft.scheduling.planners.heft",
+    "foreplan.api",
+    "foreplan.charts",
+    "foreplan.comparison",
+    "foreplan.runs.opening",
+    "foreplan.scheduling.planners.heft",
     "yaml",
 )
 
@@ -124,7 +124,7 @@ def preload() -> None:
     del sys.path[0]  # the tests' folder, which the command does not have
     for name in _PRELOADED:
         importlib.import_module(name)
-    importlib.import_module("weft.cli.main").build_app()  # with the modules of all commands
+    importlib.import_module("foreplan.cli.main").build_app()  # with the modules of all commands
 
 
 def become(main: str, request: bytes, streams: dict[int, int]) -> NoReturn:

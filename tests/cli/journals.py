@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from foreplan import load, registry
+from foreplan.arrays import FloatArray
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.model import Estimates, Platform, Workflow
+from foreplan.model.events import CancelTask, Command, Event, StartTask, TaskFailed, TaskFinished
+from foreplan.model.platform import Processor
+from foreplan.runs.entries import Header, JournalRecorder
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import Journal
+from foreplan.runs.options import Options
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulated import SimulatedExecutor
 from model.told import whom
-from weft import load, registry
-from weft.arrays import FloatArray
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.model import Estimates, Platform, Workflow
-from weft.model.events import CancelTask, Command, Event, StartTask, TaskFailed, TaskFinished
-from weft.model.platform import Processor
-from weft.runs.entries import Header, JournalRecorder
-from weft.runs.home import RunHome
-from weft.runs.journal import Journal
-from weft.runs.options import Options
-from weft.simulation.reality import Reality
-from weft.simulation.simulated import SimulatedExecutor
 
 TAIL = "cannot open x\nno such file"
 

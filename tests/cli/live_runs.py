@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from .commands import MAIN, weft
+from .commands import MAIN, foreplan
 
 LONG = 120.0  # seconds: then something hangs, and is killed so that the test fails
 
@@ -128,13 +128,13 @@ def chain(folder: Path, gate: Gate | None = None) -> dict[str, Any]:
 
 def the_id(folder: Path) -> str:
     """The id of the only run."""
-    (home,) = (folder / ".weft" / "runs").iterdir()
+    (home,) = (folder / ".foreplan" / "runs").iterdir()
     return home.name
 
 
 def failed(*arguments: str | Path, cwd: Path) -> tuple[str, str]:
     """What a command prints that exits with 1: output and messages."""
-    done = weft(*arguments, cwd=cwd)
+    done = foreplan(*arguments, cwd=cwd)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr

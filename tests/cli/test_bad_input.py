@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft as library
-from weft import registry
-from weft.model import Schedule
+import foreplan as library
+from foreplan import registry
+from foreplan.model import Schedule
 
-from .commands import PLATFORM, WORKFLOW, refuse, weft, written
+from .commands import PLATFORM, WORKFLOW, foreplan, refuse, written
 
 # name -> (what to replace in wf.yaml, by what, what the message must hold)
 BAD_WORKFLOWS: dict[str, tuple[str, str, list[str]]] = {
@@ -209,7 +209,7 @@ def test_no_plan_exists(folder: Path) -> None:
 )
 def test_a_wrong_command_line(folder: Path, arguments: list[str]) -> None:
     before = contents(folder)
-    done = weft(*arguments, cwd=folder)
+    done = foreplan(*arguments, cwd=folder)
     assert done.returncode == 2
     assert "Error" in done.stderr
     assert "Traceback" not in done.stderr
@@ -252,7 +252,9 @@ def test_a_full_disk(folder: Path) -> None:
 
 
 def test_unwritable_formats(folder: Path) -> None:
-    assert refused(folder, "convert", "wf.yaml", "x.dot").startswith("x.dot: weft reads .dot files")
+    assert refused(folder, "convert", "wf.yaml", "x.dot").startswith(
+        "x.dot: foreplan reads .dot files"
+    )
     assert "unknown suffix '.ymal'" in refused(folder, "convert", "wf.yaml", "x.ymal")
     assert "unknown format 'jsno'" in refused(folder, "convert", "wf.yaml", "x.y", "--to", "jsno")
 
@@ -288,7 +290,7 @@ def test_numbers_that_are_too_large_together(folder: Path, workflow: str, platfo
     written(
         folder, f"tasks: {workflow}", f"processors: {platform}\nnetwork: {{time_per_unit: 1.0e+9}}"
     )
-    done = weft("plan", "wf.yaml", "-p", "pf.yaml", "--json", cwd=folder)
+    done = foreplan("plan", "wf.yaml", "-p", "pf.yaml", "--json", cwd=folder)
     assert len(done.stderr.splitlines()) == (0 if done.returncode == 0 else 1)
     assert "Warning" not in done.stderr
     assert done.returncode in (0, 2)
@@ -344,4 +346,4 @@ def test_a_run_begins_nothing_if_a_task_fits_nowhere(
     assert "wf.yaml: tasks.a" in told
     assert holds in told
     assert not (tmp_path / "made").exists()
-    assert not list(tmp_path.glob(".weft/runs/*"))
+    assert not list(tmp_path.glob(".foreplan/runs/*"))

@@ -1,4 +1,4 @@
-"""Commands of the packages that stand beside weft: `weft reproduce` and `weft bench`."""
+"""Commands of the packages beside foreplan: `foreplan reproduce` and `foreplan bench`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from weft.cli.main import BESIDE
+from foreplan.cli.main import BESIDE
 
 from .commands import succeed
 
@@ -16,7 +16,7 @@ WITHOUT = """
 import sys
 for name in sys.argv.pop(1).split(","):
     sys.modules[name] = None
-from weft.cli import main; sys.argv[0] = "weft"; main()
+from foreplan.cli import main; sys.argv[0] = "foreplan"; main()
 """
 
 
@@ -39,14 +39,15 @@ def test_their_help_is_what_the_list_of_commands_says() -> None:
 def test_where_a_package_is_missing(name: str) -> None:
     package, extra = BESIDE[name].package, BESIDE[name].extra
     done = without(package, name, "--help")
-    again = f"pip install --force-reinstall 'weft[{extra}]'"
-    told = f"weft: error: the package {package}, which has `weft {name}`, is missing: {again}\n"
+    again = f"pip install --force-reinstall 'foreplan[{extra}]'"
+    told = f"foreplan: error: the package {package}, which has `foreplan {name}`, is missing: "
+    told += f"{again}\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 
 def test_where_what_a_package_needs_is_missing() -> None:
     done = without("rich", "bench", "start")
-    told = "weft: error: `weft bench` needs rich: pip install 'weft[bench]'\n"
+    told = "foreplan: error: `foreplan bench` needs rich: pip install 'foreplan[bench]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 

@@ -1,4 +1,4 @@
-"""`weft clean`: tells first, removes what is chosen, and never what is under way or published."""
+"""`foreplan clean` lists first, removes what is chosen, and never what runs or is published."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from weft.executors import workspace
-from weft.report.data import report_of
-from weft.runs.cleaning import Choice, clean, look
-from weft.runs.home import RunHome, runs
-from weft.runs.lock import RunLock
+from foreplan.executors import workspace
+from foreplan.report.data import report_of
+from foreplan.runs.cleaning import Choice, clean, look
+from foreplan.runs.home import RunHome, runs
+from foreplan.runs.lock import RunLock
 
-from .commands import MAIN, refuse, succeed, weft
+from .commands import MAIN, foreplan, refuse, succeed
 from .journals import forks, write_run
 from .live_runs import Gate, chain, failed, started, write_workflow
 
@@ -33,7 +33,7 @@ def ran(folder: Path, times: int = 1) -> None:
         tasks = chain(folder)
         tasks["a"]["run"] = tasks["a"]["run"].replace("echo 1", f"echo {k + 1}")
         write_workflow(folder, tasks)
-        assert weft(*QUIET, cwd=folder).returncode == 0
+        assert foreplan(*QUIET, cwd=folder).returncode == 0
 
 
 def as_json(*arguments: str, cwd: Path) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def test_runs_go_and_what_they_made_stays_known(folder: Path) -> None:
     assert told["removed"]
     assert told["freed"] == told["bytes"] > 0
     assert [home.id for home in runs(folder)] == [last.id]
-    assert os.listdir(folder / ".weft" / "trash") == []
+    assert os.listdir(folder / ".foreplan" / "trash") == []
     succeed("clean", *ALL_RUNS, "-y", cwd=folder)
     assert runs(folder) == []
     assert outputs(folder) == made
@@ -105,7 +105,7 @@ def test_scratch_of_failed_attempts(folder: Path) -> None:
     # what is left can be done as before
     tasks["b"]["run"] = chain(folder)["b"]["run"]
     write_workflow(folder, tasks)
-    assert weft(*QUIET, cwd=folder).returncode == 0
+    assert foreplan(*QUIET, cwd=folder).returncode == 0
 
 
 def test_a_directory_that_a_shell_is_open_in_stays(folder: Path, gate: Gate) -> None:
@@ -117,7 +117,7 @@ def test_a_directory_that_a_shell_is_open_in_stays(folder: Path, gate: Gate) -> 
         gate.wait()
         told = as_json("--yes", cwd=folder)
         assert told["things"] == []
-        assert told["notes"] == ["1-b.failed stays: a `weft shell` is open in it"]
+        assert told["notes"] == ["1-b.failed stays: a `foreplan shell` is open in it"]
         gate.open()
         assert shell.end()[0] == 0
     assert len(as_json("--scratch", cwd=folder)["things"]) == 1
@@ -140,7 +140,7 @@ def test_a_run_under_way_is_not_touched(folder: Path, gate: Gate) -> None:
         assert run.end()[0] == 0
     # what it has told the store since is there
     assert "b.txt" in (folder / "wf.yaml").read_text()
-    assert weft("why", "b", cwd=folder).returncode == 0
+    assert foreplan("why", "b", cwd=folder).returncode == 0
     (row,) = json.loads(succeed("runs", "--json", cwd=folder))
     assert row["status"] == "finished"
 
@@ -188,8 +188,8 @@ def test_killed_anywhere_a_run_is_there_whole_or_not_at_all(
 
     found = look(folder, Choice(but_last=0))
     with monkeypatch.context() as patched:
-        patched.setattr("weft.runs.cleaning.os.rename", renamed)
-        patched.setattr("weft.runs.cleaning.remove", removed)
+        patched.setattr("foreplan.runs.cleaning.os.rename", renamed)
+        patched.setattr("foreplan.runs.cleaning.remove", removed)
         with pytest.raises(KilledError):
             clean(found)
     gone = which + (at != "before the rename")
@@ -197,7 +197,7 @@ def test_killed_anywhere_a_run_is_there_whole_or_not_at_all(
     assert all(report_of(home).status == "finished" for home in runs(folder))
     assert clean(look(folder, Choice(but_last=0)))[1] == []
     assert runs(folder) == []
-    assert os.listdir(folder / ".weft" / "trash") == []
+    assert os.listdir(folder / ".foreplan" / "trash") == []
 
 
 def test_the_store_is_folded_and_nothing_is_forgotten_that_counts(folder: Path) -> None:
@@ -208,7 +208,7 @@ def test_the_store_is_folded_and_nothing_is_forgotten_that_counts(folder: Path) 
     assert before["after"] < before["before"]
     told = as_json("--store", "--yes", cwd=folder)
     assert told["freed"] == told["bytes"]
-    parts = list((folder / ".weft" / "store").glob("*.jsonl"))
+    parts = list((folder / ".foreplan" / "store").glob("*.jsonl"))
     assert len(parts) == 1
     assert parts[0].stat().st_size == before["after"]
     assert succeed(*QUIET, cwd=folder) == "nothing to do: 3 tasks up to date\n"
@@ -220,7 +220,7 @@ def test_the_whole_store(folder: Path) -> None:
     text = succeed("clean", "--store", "--all", "-n", cwd=folder)
     assert "all of it: everything is made again" in text
     succeed("clean", "--store", "--all", "--yes", cwd=folder)
-    assert list((folder / ".weft" / "store").glob("*.jsonl")) == []
+    assert list((folder / ".foreplan" / "store").glob("*.jsonl")) == []
     text = succeed("run", "wf.yaml", "-n", cwd=folder)
     assert "to run: 3 tasks" in text
     assert (folder / "c.txt").exists()
@@ -259,13 +259,13 @@ def test_bad_input(folder: Path, words: tuple[str, ...], said: str) -> None:
 
 def test_where_nothing_was_run(folder: Path) -> None:
     assert succeed("clean", cwd=folder) == "nothing to clean\n"
-    assert not (folder / ".weft").exists()
+    assert not (folder / ".foreplan").exists()
 
 
 def test_left_by_runs_that_did_not_begin_and_by_shells(folder: Path) -> None:
     ran(folder)
     old = time.time() - 2 * 86400
-    top = folder / ".weft"
+    top = folder / ".foreplan"
     for path in (top / "runs" / "x-20250101-000000", top / "shells" / "b-00", top / "trash" / "y"):
         path.mkdir(parents=True, mode=0o700)
         os.utime(path, (old, old))

@@ -17,12 +17,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import weft as library
-from weft import registry
-from weft.cli.main import BESIDE, app, main
-from weft.scheduling.margins import plan_to_dict
+import foreplan as library
+from foreplan import registry
+from foreplan.cli.main import BESIDE, app, main
+from foreplan.scheduling.margins import plan_to_dict
 
-from .commands import MAIN, succeed, weft
+from .commands import MAIN, foreplan, succeed
 
 
 def everything() -> Any:
@@ -50,18 +50,18 @@ def test_the_commands_of_the_issue_are_there() -> None:
     wanted = {("plan",), ("planners",), ("convert",), ("bench", "plan"), ("bench", "quality")}
     assert wanted <= set(LEAVES)
     assert {path[0] for path in LEAVES} >= {"generate"}
-    (script,) = entry_points(group="console_scripts", name="weft")
+    (script,) = entry_points(group="console_scripts", name="foreplan")
     assert script.load() is main
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_help(path: tuple[str, ...]) -> None:
     """It is there, and a command's has an example."""
-    shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}, prog_name="weft")
+    shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "200"}, prog_name="foreplan")
     assert shown.exit_code == 0
-    assert " ".join(["Usage: weft", *path]) in shown.output
+    assert " ".join(["Usage: foreplan", *path]) in shown.output
     lines = [line for line in shown.output.splitlines() if "Usage:" not in line]
-    own = "weft plan" if path == ("planners",) else " ".join(["weft", *path])
+    own = "foreplan plan" if path == ("planners",) else " ".join(["foreplan", *path])
     assert path not in LEAVES or any(own in line for line in lines)
 
 
@@ -83,7 +83,7 @@ def test_the_help_shows_a_spec_with_its_brackets(command: str) -> None:
 
 
 def test_version() -> None:
-    assert succeed("--version") == f"weft {library.__version__}\n"
+    assert succeed("--version") == f"foreplan {library.__version__}\n"
 
 
 def test_planners() -> None:
@@ -110,7 +110,7 @@ def test_generate_and_convert_there_and_back(tmp_path: Path, family: str, suffix
     assert sorted(back.item_size.tolist()) == sorted(made.item_size.tolist())
     asking = tmp_path / "asking.yaml"
     asking.write_text("tasks: {a: {cost: 1, memory: 1GB}}")
-    told = weft("convert", asking, tmp_path / "asking.stg")
+    told = foreplan("convert", asking, tmp_path / "asking.stg")
     assert "what 1 task asked for (cores, memory and the like) is left out" in told.stderr
     # the same text again from the same format: nothing drifts
     again = tmp_path / f"again{suffix}"
@@ -143,7 +143,7 @@ def test_bench_quality() -> None:
 
 
 def test_bench_quality_for_people() -> None:
-    done = weft("bench", "quality", "--instances", "3", "--seed", "1")
+    done = foreplan("bench", "quality", "--instances", "3", "--seed", "1")
     assert (done.returncode, done.stderr.strip()) == (0, "")
     lines = done.stdout.splitlines()
     assert "relative to HEFT over 3 random instances" in lines[0]
@@ -205,4 +205,4 @@ def test_a_reader_who_has_left() -> None:
 
 
 def test_no_arguments_show_the_help() -> None:
-    assert "Usage: weft" in weft().stdout
+    assert "Usage: foreplan" in foreplan().stdout

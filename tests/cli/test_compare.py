@@ -1,4 +1,4 @@
-"""`weft compare`: paired runs, intervals, the same for any number of jobs."""
+"""`foreplan compare`: paired runs, intervals, the same for any number of jobs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-import weft as library
+import foreplan as library
 from chaos.runs import LIMIT, until
-from weft.comparison import Mean, t_quantile
-from weft.errors import InputError, WeftError
-from weft.simulation.scenario import EVENT_RATE
-from weft.workers import in_order
+from foreplan.comparison import Mean, t_quantile
+from foreplan.errors import ForeplanError, InputError
+from foreplan.simulation.scenario import EVENT_RATE
+from foreplan.workers import in_order
 
-from .commands import MAIN, refuse, succeed, weft, written
+from .commands import MAIN, foreplan, refuse, succeed, written
 
 ARGUMENTS = ("compare", "wf.yaml", "-p", "pf.yaml", "--runs", "6")
 
@@ -201,7 +201,7 @@ def test_an_error_in_a_run_is_told_once(folder: Path, jobs: str) -> None:
 
 def test_bad_numbers(folder: Path) -> None:
     for words in (["--runs", "0"], ["--jobs", "0"], ["--seed", "-1"]):
-        done = weft(*ARGUMENTS, "--strategies", "static", *words)
+        done = foreplan(*ARGUMENTS, "--strategies", "static", *words)
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
     workflow, platform = library.load("wf.yaml"), library.load_platform("pf.yaml")
@@ -271,9 +271,9 @@ def test_results_in_order_and_errors_from_one_process() -> None:
     assert seen == [0.2, 0.4, 0.6, 0.8, 1.0]
 
     def fail(i: int) -> int:
-        raise WeftError(f"unit {i}")
+        raise ForeplanError(f"unit {i}")
 
-    with pytest.raises(WeftError, match="unit 0"):
+    with pytest.raises(ForeplanError, match="unit 0"):
         in_order(fail, 5, 1)
 
 

@@ -11,23 +11,23 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft import registry
-from weft.formats import save, save_platform
-from weft.generators import generate, generate_platform
-from weft.scheduling.margins import plan_to_dict
+import foreplan
+from foreplan import registry
+from foreplan.formats import save, save_platform
+from foreplan.generators import generate, generate_platform
+from foreplan.scheduling.margins import plan_to_dict
 
 # Every planner through the command in one process: a line with the digest of what each prints,
 # then one of each chart that needs no drawing library.
 PROGRAM = """
 import contextlib, hashlib, io, pathlib, sys
-from weft import registry
-from weft.cli import main
+from foreplan import registry
+from foreplan.cli import main
 
 folder = pathlib.Path(sys.argv[1])
 for name in registry.planner_names():
     charts = [folder / f"{name}.html", folder / f"{name}.json"]
-    sys.argv = ["weft", "plan", "wf.yaml", "-p", "pf.yaml", "--json", "--planner", name]
+    sys.argv = ["foreplan", "plan", "wf.yaml", "-p", "pf.yaml", "--json", "--planner", name]
     sys.argv += [word for chart in charts for word in ("--gantt", str(chart))]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         try:
@@ -67,12 +67,12 @@ def digests(folder: Path, seed: str) -> str:
 def test_the_same_bytes_under_every_hash_seed(folder: Path) -> None:
     first, *others = (digests(folder, seed) for seed in SEEDS)
     assert others == [first, first]
-    workflow = weft.load(folder / "wf.yaml")
-    platform = weft.load_platform(folder / "pf.yaml")
+    workflow = foreplan.load(folder / "wf.yaml")
+    platform = foreplan.load_platform(folder / "pf.yaml")
     printed = {}
     for name in registry.planner_names():
-        schedule = weft.plan(workflow, platform, planner=name)
-        weft.check_schedule(schedule)
+        schedule = foreplan.plan(workflow, platform, planner=name)
+        foreplan.check_schedule(schedule)
         text = json.dumps(plan_to_dict(schedule), indent=1) + "\n"
         printed[name] = hashlib.sha256(text.encode()).hexdigest()
     rows = [line.split() for line in first.splitlines()]

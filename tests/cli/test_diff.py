@@ -1,4 +1,4 @@
-"""`weft diff`: two runs side by side."""
+"""`foreplan diff`: two runs side by side."""
 
 from __future__ import annotations
 

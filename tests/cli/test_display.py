@@ -19,18 +19,18 @@ import pytest
 import typer
 from rich.console import Console
 
-from weft.cli.shared.ending import drive
-from weft.display.display import Display
-from weft.display.live import LiveScreen, picture
-from weft.display.screens import PlainScreen
-from weft.display.view import View, Work, look
-from weft.errors import WeftError
-from weft.model import Money, Platform
-from weft.model.events import Event, TaskFailed, TaskFinished
-from weft.model.platform import Processor
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.session import Session
+from foreplan.cli.shared.ending import drive
+from foreplan.display.display import Display
+from foreplan.display.live import LiveScreen, picture
+from foreplan.display.screens import PlainScreen
+from foreplan.display.view import View, Work, look
+from foreplan.errors import ForeplanError
+from foreplan.model import Money, Platform
+from foreplan.model.events import Event, TaskFailed, TaskFinished
+from foreplan.model.platform import Processor
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Session
 
 from .commands import MAIN
 from .journals import forks, write_run
@@ -146,7 +146,7 @@ def test_reported_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     session = session_of(tmp_path, now=3.5)
     session.reported[int(session.coordinator.state.arrays.running[0])] = 0.42
     assert [work.progress for work in look(session).work] == [0.42, None]
-    monkeypatch.setattr("weft.display.screens.SILENCE", 0.0)
+    monkeypatch.setattr("foreplan.display.screens.SILENCE", 0.0)
     stream = io.StringIO()
     screen = PlainScreen(stream)
     screen.update(session, [])
@@ -279,7 +279,7 @@ def test_many_processors_are_only_counted() -> None:
     assert "1 of 2 processors are at work" in drawn(VIEW, height=8)
 
 
-@pytest.mark.parametrize("error", [None, WeftError("the disk is full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [None, ForeplanError("the disk is full"), KeyboardInterrupt()])
 def test_the_terminal_is_left_in_order(tmp_path: Path, error: BaseException | None) -> None:
     session = session_of(tmp_path, now=3.0)
     stream = io.StringIO()
@@ -293,13 +293,17 @@ def test_the_terminal_is_left_in_order(tmp_path: Path, error: BaseException | No
     text = stream.getvalue()
     assert "3 done" in text
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
-    assert not any(thread.name == "weft display" for thread in threading.enumerate())
+    assert not any(thread.name == "foreplan display" for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize(
     ("error", "raised", "said"),
     [
-        (WeftError("the disk is full"), WeftError, "the run ends here; once that is repaired, "),
+        (
+            ForeplanError("the disk is full"),
+            ForeplanError,
+            "the run ends here; once that is repaired, ",
+        ),
         (KeyboardInterrupt(), typer.Exit, "stopped; "),
     ],
 )
@@ -320,12 +324,12 @@ def test_a_run_that_ends_amiss_can_be_gone_on_with(
         drive(opened, tmp_path, as_json=False, quiet=True)
     assert getattr(caught.value, "exit_code", 130) == 130
     lines = capsys.readouterr().err.splitlines()
-    again = f"`weft resume {session.header.id} --dir {tmp_path}` resumes it"
+    again = f"`foreplan resume {session.header.id} --dir {tmp_path}` resumes it"
     assert lines[-1] == said + again
 
 
 def test_a_real_run_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     monkeypatch.setenv("TERM", "xterm")
     write_workflow(tmp_path, chain(tmp_path))
     ours, theirs = pty.openpty()

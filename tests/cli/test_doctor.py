@@ -1,4 +1,4 @@
-"""`weft doctor`: what is found, what is missing, what to do; 1 if something is broken."""
+"""`foreplan doctor`: what is found, what is missing, what to do; 1 if something is broken."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.cli import doctor
-from weft.cli.doctor import examine
-from weft.executors.local.this_machine import available_processors
+import foreplan
+from foreplan.cli import doctor
+from foreplan.cli.doctor import examine
+from foreplan.executors.local.this_machine import available_processors
 
 from .commands import succeed
 
@@ -26,13 +26,18 @@ WITHOUT = """
 import sys
 for name in sys.argv.pop(1).split(","):
     sys.modules[name] = None
-from weft.cli import main; main()
+from foreplan.cli import main; main()
 """
 
 
 def test_it_tells_what_it_runs_on() -> None:
     told = succeed("doctor")
-    for fact in (weft.__version__, platform.python_version(), sys.executable, platform.platform()):
+    for fact in (
+        foreplan.__version__,
+        platform.python_version(),
+        sys.executable,
+        platform.platform(),
+    ):
         assert fact in told
     assert f"numpy {metadata.version('numpy')}" in " ".join(told.split())
     assert "kernels: " in told
@@ -44,7 +49,7 @@ def test_it_tells_what_it_runs_on() -> None:
 
 def test_the_same_as_json() -> None:
     found = json.loads(succeed("doctor", "--json"))
-    assert found["weft"] == weft.__version__
+    assert found["foreplan"] == foreplan.__version__
     assert found["runs"] is True
     assert found["cores"] == available_processors()
     assert found["memory"] > 10**8
@@ -84,16 +89,16 @@ def test_a_package_that_is_missing_or_old(
     (sentence,) = found.broken
     assert sentence.startswith(f"rich: {told}")
     (dask,) = (part for part in found.optional if part.name == "distributed")
-    assert (dask.found, dask.works, dask.advice) == (version, False, "pip install 'weft[dask]'")
+    assert (dask.found, dask.works, dask.advice) == (version, False, "pip install 'foreplan[dask]'")
 
 
 def test_programs_that_are_missing(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path), "CC": "", "CXX": "no-such-compiler -O2"}
     done = subprocess.run(
-        [sys.executable, "-c", "from weft.cli import main; main()", "doctor", "--json"],
+        [sys.executable, "-c", "from foreplan.cli import main; main()", "doctor", "--json"],
         capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")  # weft works without
+    assert (done.returncode, done.stderr) == (0, "")  # foreplan works without
     programs: list[dict[str, Any]] = json.loads(done.stdout)["programs"]
     assert [(part["name"], part["found"]) for part in programs] == [
         ("bash", None), ("C compiler", None), ("C++ compiler", None)
@@ -101,21 +106,21 @@ def test_programs_that_are_missing(tmp_path: Path) -> None:
     assert all(part["advice"] for part in programs)
 
 
-def test_without_weft_s_own_metadata_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_foreplan_s_own_metadata_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> list[str]:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "requires", missing)
     (sentence,) = examine().broken
-    assert sentence == "weft: install it with pip, which brings what it needs"
+    assert sentence == "foreplan: install it with pip, which brings what it needs"
 
 
-def test_sizes_are_of_all_that_comes_with_weft() -> None:
+def test_sizes_are_of_all_that_comes_with_foreplan() -> None:
     sizes = {
         size["name"]: size["bytes"] for size in json.loads(succeed("doctor", "--sizes", "--json"))
     }
     assert sizes["numpy"] > 10_000_000
-    assert sizes["weft"] > 1_000_000
+    assert sizes["foreplan"] > 1_000_000
     assert "kiwisolver" in sizes  # which matplotlib needs
     assert "pytest" not in sizes
     assert list(sizes.values()) == sorted(sizes.values(), reverse=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.history.records import TaskRecord
-from weft.history.repository import Repository
+from foreplan.history.records import TaskRecord
+from foreplan.history.repository import Repository
 
-from .commands import refuse, weft
+from .commands import foreplan, refuse
 
 WORKFLOW = """\
 name: naps
@@ -24,7 +24,7 @@ tasks:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     (tmp_path / "wf.yaml").write_text(WORKFLOW)
     (tmp_path / "pf.yaml").write_text("processors: {fast: {speed: 2}, slow: {}}\n")
     for k, category in enumerate(["nap", "nap", "naps/c"]):
@@ -38,26 +38,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", ["plan", "simulate"])
 def test_on_this_machine(folder: Path, command: str) -> None:
-    told = weft(command, "wf.yaml", "--on", "local:2", "--json", cwd=folder)
+    told = foreplan(command, "wf.yaml", "--on", "local:2", "--json", cwd=folder)
     assert json.loads(told.stdout)["makespan"] == pytest.approx(16.0)
     assert told.stderr == (
-        "weft: wf.yaml: estimates of 3 tasks: 3 measured here before (nap, naps/c: 3 runs)\n"
+        "foreplan: wf.yaml: estimates of 3 tasks: 3 measured here before (nap, naps/c: 3 runs)\n"
     )
 
 
 def test_on_the_machines_of_a_file(folder: Path) -> None:
     words = ("--strategies", "static", "--runs", "1", "--qoi", "0", "--jobs", "1", "--json")
-    told = weft("compare", "wf.yaml", "-p", "pf.yaml", *words, cwd=folder)
+    told = foreplan("compare", "wf.yaml", "-p", "pf.yaml", *words, cwd=folder)
     (row,) = json.loads(told.stdout)["strategies"]
     assert row["makespan"]["mean"] == pytest.approx(8.0)
     assert "3 measured on other machines (nap, naps/c: 3 runs)" in told.stderr
 
 
 def test_without_the_history(folder: Path) -> None:
-    told = weft("plan", "wf.yaml", "-p", "pf.yaml", "--no-history", "--json", cwd=folder)
+    told = foreplan("plan", "wf.yaml", "-p", "pf.yaml", "--no-history", "--json", cwd=folder)
     assert json.loads(told.stdout)["makespan"] == pytest.approx(1.0)
     assert "no task has a cost, so all count alike: a second at speed 1" in told.stderr
-    other = weft("plan", "../wf.yaml", "--on", "local:1", "--json", cwd=_made(folder / "sub"))
+    other = foreplan("plan", "../wf.yaml", "--on", "local:1", "--json", cwd=_made(folder / "sub"))
     assert json.loads(other.stdout)["makespan"] == pytest.approx(3.0)  # not of this directory
     assert "planning blind" in other.stderr
 
@@ -80,6 +80,6 @@ def test_refusals(folder: Path) -> None:
 
 def test_what_if_on_this_machine(folder: Path) -> None:
     words = ("--on", "local:1", "--price", "2", "--add", "local-1:2", "--json")
-    told = json.loads(weft("what-if", "wf.yaml", *words, cwd=folder).stdout)
+    told = json.loads(foreplan("what-if", "wf.yaml", *words, cwd=folder).stdout)
     assert told["present"] == {"makespan": pytest.approx(24.0), "cost": pytest.approx(48.0)}
     assert told["alternatives"][0]["makespan"] == pytest.approx(8.0)

@@ -1,4 +1,4 @@
-"""`weft ic`: what it tells of a workflow, as text, as JSON and as a picture."""
+"""`foreplan ic`: what it tells of a workflow, as text, as JSON and as a picture."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import weft as library
-from weft.formats import save
-from weft.generators import generate
-from weft.ic import Dag, best_order, play
+import foreplan as library
+from foreplan.formats import save
+from foreplan.generators import generate
+from foreplan.ic import Dag, best_order, play
 
 from .commands import refuse, succeed
 

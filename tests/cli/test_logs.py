@@ -1,4 +1,4 @@
-"""`weft logs`: what tasks have printed, of runs that are over and of one under way."""
+"""`foreplan logs`: what tasks have printed, of runs that are over and of one under way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_both_streams_by_their_names(folder: Path) -> None:
     run = ran(folder)
     lines = succeed("logs", "good", cwd=folder).splitlines()
     assert lines[0].startswith("good: on local-1, finished after ")
-    place = f".weft/runs/{run}/logs/0-good"
+    place = f".foreplan/runs/{run}/logs/0-good"
     assert lines[1:] == [f"-- stdout: {place}.out", "out", f"-- stderr: {place}.err", "err"]
     assert succeed("logs", "good", run, "--dir", folder).splitlines()[2] == "out"
 

@@ -1,4 +1,4 @@
-"""`weft machines`: what it shows of a run, and what it lets a run under way have or lose."""
+"""`foreplan machines`: what it shows of a run, and what it lets a run under way have or lose."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.replay import replay
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
 
 from .commands import refuse, succeed
 from .journals import forks, write_run
@@ -18,7 +18,7 @@ from .live_runs import Gate, chain, started, the_id, write_workflow
 
 @pytest.fixture(autouse=True)
 def _own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
 
 
 def rows(printed: str) -> list[list[str]]:
@@ -71,7 +71,7 @@ def test_a_run_under_way(tmp_path: Path) -> None:
 def test_a_run_that_was_interrupted(tmp_path: Path) -> None:
     home = write_run(tmp_path, forks(4), stop_after=3, ended=None)
     lines = [" ".join(x.split()) for x in succeed("machines", cwd=tmp_path).splitlines()]
-    again = f"`weft resume {home.id}` resumes it"
+    again = f"`foreplan resume {home.id}` resumes it"
     assert lines[0] == f"run {home.id} is interrupted, no machine works for it; {again}"
     assert lines[1].startswith("its machines when it was last heard of, at ")
     assert lines[2] == "processor host state was running"

@@ -1,14 +1,15 @@
-"""`weft run --notify`: a command that hears how the run has ended."""
+"""`foreplan run --notify`: a command that hears how the run has ended."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from .commands import succeed, weft
+from .commands import foreplan, succeed
 from .live_runs import Gate, chain, started, the_id, write_workflow
 
-TELL = 'echo "$WEFT_RUN|$WEFT_STATUS|$WEFT_MAKESPAN|$WEFT_MESSAGE" > notified; echo heard'
+VARIABLES = "$FOREPLAN_RUN|$FOREPLAN_STATUS|$FOREPLAN_MAKESPAN|$FOREPLAN_MESSAGE"
+TELL = f'echo "{VARIABLES}" > notified; echo heard'
 RUN = ("run", "wf.yaml", "--on", "local:1", "-q")
 
 
@@ -18,7 +19,7 @@ def heard(folder: Path) -> list[str]:
 
 def test_a_run_that_is_finished(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    done = weft(*RUN, "--json", "--notify", TELL, cwd=folder)
+    done = foreplan(*RUN, "--json", "--notify", TELL, cwd=folder)
     assert done.returncode == 0
     told = json.loads(done.stdout)  # what it prints goes elsewhere
     assert done.stderr.endswith("heard\n")
@@ -30,23 +31,23 @@ def test_a_run_that_is_finished(folder: Path) -> None:
 
 def test_a_run_that_failed_and_is_resumed(folder: Path) -> None:
     write_workflow(folder, {"a": {"run": "test -e ok", "inputs": []}})
-    assert weft(*RUN, "--notify", TELL, cwd=folder).returncode == 1
+    assert foreplan(*RUN, "--notify", TELL, cwd=folder).returncode == 1
     assert heard(folder)[1] == "failed"
-    again = weft("resume", "last", "-q", "--notify", TELL, cwd=folder)
+    again = foreplan("resume", "last", "-q", "--notify", TELL, cwd=folder)
     assert again.returncode == 1
     assert heard(folder)[0] == the_id(folder)
 
 
 def test_its_own_failure_is_only_told(folder: Path) -> None:
     write_workflow(folder, {"a": {"run": "true"}})
-    done = weft(*RUN, "--notify", "exit 7", cwd=folder)
+    done = foreplan(*RUN, "--notify", "exit 7", cwd=folder)
     assert done.returncode == 0
     assert "the command of --notify failed: it exited with code 7: exit 7\n" in done.stderr
 
 
 def test_nothing_is_heard_of_a_run_that_did_not_begin(folder: Path) -> None:
     write_workflow(folder, {"a": {"run": "cat b", "inputs": ["b"]}})
-    assert weft(*RUN, "--notify", TELL, cwd=folder).returncode == 2
+    assert foreplan(*RUN, "--notify", TELL, cwd=folder).returncode == 2
     assert not (folder / "notified").exists()
 
 

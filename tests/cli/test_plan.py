@@ -1,4 +1,4 @@
-"""`weft plan`: what it prints and what it draws."""
+"""`foreplan plan`: what it prints and what it draws."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-import weft as library
-from weft.cli import main
-from weft.model import Schedule
-from weft.scheduling.margins import plan_to_dict
+import foreplan as library
+from foreplan.cli import main
+from foreplan.model import Schedule
+from foreplan.scheduling.margins import plan_to_dict
 
 from .commands import refuse, succeed, written
 
@@ -44,7 +44,7 @@ def in_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
 ) -> tuple[object, str, str]:
     """Exit code, output and errors of main() in this process."""
-    monkeypatch.setattr(sys, "argv", ["weft", *arguments])
+    monkeypatch.setattr(sys, "argv", ["foreplan", *arguments])
     with pytest.raises(SystemExit) as caught:
         main()
     return caught.value.code, *capsys.readouterr()
@@ -148,7 +148,7 @@ def test_main_in_this_process(
     assert (code, json.loads(out), err) == (0, told(), "")
     code, out, err = in_process(monkeypatch, capsys, "plan", "none.yaml", "-p", "pf.yaml")
     assert (code, out) == (2, "")
-    assert err.startswith("weft: error: none.yaml: ")
+    assert err.startswith("foreplan: error: none.yaml: ")
 
 
 def test_every_chart(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`weft plan` with a budget, a deadline, or both; and what more money would buy."""
+"""`foreplan plan` with a budget, a deadline, or both; and what more money would buy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-import weft as library
-from weft.cli.shared.tables import tell_when_slow
-from weft.errors import InputError, TooLateError, UnaffordableError
-from weft.model import Schedule
-from weft.scheduling.margins import plan_to_dict
-from weft.scheduling.search_progress import report_to
+import foreplan as library
+from foreplan.cli.shared.tables import tell_when_slow
+from foreplan.errors import InputError, TooLateError, UnaffordableError
+from foreplan.model import Schedule
+from foreplan.scheduling.margins import plan_to_dict
+from foreplan.scheduling.search_progress import report_to
 
 from .commands import PLATFORM, refuse, succeed, written
 
@@ -278,7 +278,7 @@ def test_a_table_of_plans(folder: Path) -> None:
         "6 6 7 s 1 s <- knee <- within the budget",
         "16.5 16.5 5.5 s 143 ms",
         "knee: 7 s for 6; beyond it, more money buys less",
-        "each is given by `weft plan --budget` with the budget of its row",
+        "each is given by `foreplan plan --budget` with the budget of its row",
         "wrote a.png",
     ]
     assert (folder / "a.png").read_bytes().startswith(b"\x89PNG\r\n")

@@ -1,4 +1,4 @@
-"""`weft plan` and `weft what-if` of a half-done directory: what is up to date takes no time."""
+"""`foreplan plan` and `what-if` of a half-done directory: what is up to date takes no time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import weft as library
-from weft.errors import InputError
+import foreplan as library
+from foreplan.errors import InputError
 
-from .commands import refuse, succeed, weft
+from .commands import foreplan, refuse, succeed
 from .live_runs import write_workflow
 
 PLATFORM = "processors: {p: {}}\n"
@@ -31,7 +31,7 @@ def half(folder: Path) -> Path:
     )
     (folder / "pf.yaml").write_text(PLATFORM)
     assert "makespan 7 s" in succeed(*PLAN, cwd=folder)  # there is no store yet
-    assert weft("run", "wf.yaml", "b", "--quiet", cwd=folder).returncode == 0
+    assert foreplan("run", "wf.yaml", "b", "--quiet", cwd=folder).returncode == 0
     return folder
 
 
@@ -45,7 +45,9 @@ def test_the_rest_is_planned_and_that_is_said(half: Path) -> None:
     assert "makespan 7 s" in whole
     assert "up to date" not in whole
     assert "up_to_date" not in json.loads(succeed(*PLAN, "--all", "--json", cwd=half))
-    here = weft("plan", "wf.yaml", "--on", "local:1", "--json", cwd=half)  # as a run here expects
+    here = foreplan(
+        "plan", "wf.yaml", "--on", "local:1", "--json", cwd=half
+    )  # as a run here expects
     assert [*json.loads(here.stdout)["tasks"]] == ["c"]
 
 
@@ -58,7 +60,7 @@ def test_a_directory_elsewhere(half: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_nothing_is_left(half: Path) -> None:
-    assert weft("run", "wf.yaml", "--quiet", cwd=half).returncode == 0
+    assert foreplan("run", "wf.yaml", "--quiet", cwd=half).returncode == 0
     told = "nothing to do: 3 tasks up to date; --all plans everything"
     assert succeed(*PLAN, cwd=half).splitlines() == [told]
     empty = json.loads(succeed(*PLAN, "--json", cwd=half))

@@ -1,4 +1,4 @@
-"""`weft prioritize`: the files that it writes, what it says, and what it refuses."""
+"""`foreplan prioritize`: the files that it writes, what it says, and what it refuses."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.history.records import TaskRecord
-from weft.history.repository import Repository
+from foreplan.history.records import TaskRecord
+from foreplan.history.repository import Repository
 
-from .commands import refuse, succeed, weft
+from .commands import foreplan, refuse, succeed
 
 DIAMOND = (
     "JOB A a.sub\nJOB B b.sub\nJOB C c.sub\nJOB D d.sub\nPARENT A CHILD B C\nPARENT B C CHILD D\n"
@@ -165,7 +165,7 @@ def test_the_final_job_of_a_sub_dag_gets_none(tmp_path: Path) -> None:
 def test_to_standard_output(tmp_path: Path, output: str) -> None:
     path = tmp_path / "my.dag"
     path.write_text(DIAMOND)
-    result = weft("prioritize", path, "-o", output, cwd=tmp_path)
+    result = foreplan("prioritize", path, "-o", output, cwd=tmp_path)
     assert result.stdout.startswith(DIAMOND)
     assert sorted(numbers(result.stdout).values()) == [1, 2, 3, 4]
     assert "priorities of 4 jobs written" in result.stderr
@@ -176,7 +176,7 @@ def test_to_standard_output(tmp_path: Path, output: str) -> None:
 def test_other_commands_take_the_file_as_well(tmp_path: Path, command: str) -> None:
     (tmp_path / "my.dag").write_text(DIAMOND.replace("JOB", "NODE"))
     (tmp_path / "two.yaml").write_text("processors: {fast: {speed: 2}, slow: {speed: 1}}\n")
-    result = weft(command, "my.dag", "-p", "two.yaml", "--json", cwd=tmp_path)
+    result = foreplan(command, "my.dag", "-p", "two.yaml", "--json", cwd=tmp_path)
     assert json.loads(result.stdout)["makespan"] == 2.0  # C may go beside B, which gains nothing
     assert "my.dag: no task has a cost, so all count alike" in result.stderr
 
@@ -261,12 +261,12 @@ def test_a_splice_that_is_wrong_names_its_file(tmp_path: Path) -> None:
     assert path.read_text() == "JOB A a.sub\nSPLICE S x.dag\n"
 
 
-def test_a_dag_file_elsewhere_in_weft(tmp_path: Path) -> None:
+def test_a_dag_file_elsewhere_in_foreplan(tmp_path: Path) -> None:
     path = tmp_path / "my.dag"
     path.write_text(DIAMOND)
     said = succeed("convert", path, tmp_path / "my.yaml")
     assert said == f"wrote {tmp_path / 'my.yaml'}: 4 tasks, 4 dependencies, 4 data items\n"
     assert "A: {category: a.sub}" in (tmp_path / "my.yaml").read_text()
-    done = weft("run", path, "--dir", tmp_path)
+    done = foreplan("run", path, "--dir", tmp_path)
     assert done.returncode == 2
     assert "it has no command to run" in done.stderr

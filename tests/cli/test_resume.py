@@ -1,4 +1,4 @@
-"""`weft resume`: go on where it was, and do not repeat what is done."""
+"""`foreplan resume`: go on where it was, and do not repeat what is done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import refuse, weft
+from .commands import foreplan, refuse
 from .live_runs import Gate, chain, failed, started, the_id, write_workflow
 
 ON = ("--on", "local:2")
@@ -36,7 +36,7 @@ def ran(folder: Path) -> list[str]:
 
 def test_what_is_done_is_not_repeated(stopped: Path) -> None:
     assert ran(stopped) == ["a", "b"]
-    done = weft("resume", "last", cwd=stopped)
+    done = foreplan("resume", "last", cwd=stopped)
     assert done.returncode == 0, done.stderr
     assert ran(stopped) == ["a", "b", "b", "c"]
     run = the_id(stopped)
@@ -46,13 +46,13 @@ def test_what_is_done_is_not_repeated(stopped: Path) -> None:
 
 
 def test_a_finished_run_stays_as_it_is(stopped: Path) -> None:
-    assert weft("resume", "last", cwd=stopped).returncode == 0
+    assert foreplan("resume", "last", cwd=stopped).returncode == 0
     before = ran(stopped)
-    done = weft("resume", "small-", cwd=stopped)
+    done = foreplan("resume", "small-", cwd=stopped)
     assert done.returncode == 0, done.stderr
     assert f"run {the_id(stopped)} was finished already" in done.stdout
     assert ran(stopped) == before
-    printed = json.loads(weft("resume", "last", "--json", cwd=stopped).stdout)
+    printed = json.loads(foreplan("resume", "last", "--json", cwd=stopped).stdout)
     assert printed["status"] == "finished"
     assert ran(stopped) == before
 
@@ -65,7 +65,7 @@ def test_a_change_of_the_workflow_is_explained(stopped: Path) -> None:
     assert "changed: c" in message
     assert "--as-started" in message
     assert ran(stopped) == ["a", "b"]
-    done = weft("resume", "last", "--as-started", cwd=stopped)
+    done = foreplan("resume", "last", "--as-started", cwd=stopped)
     assert done.returncode == 0, done.stderr
     assert (stopped / "c.txt").read_text() == "1\n" * 4
 
@@ -76,7 +76,7 @@ def test_a_workflow_that_is_broken_or_gone(stopped: Path) -> None:
     assert "wf.yaml: line 1: tasks.a: " in message
     assert "--as-started" in message
     (stopped / "wf.yaml").unlink()
-    done = weft("resume", "last", cwd=stopped)
+    done = foreplan("resume", "last", cwd=stopped)
     assert done.returncode == 0, done.stderr
     assert "wf.yaml is gone: the run is resumed with the workflow as it was" in done.stderr
 
@@ -88,7 +88,7 @@ def test_failed_tasks_are_tried_again(folder: Path) -> None:
     failed("run", "wf.yaml", *ON, cwd=folder)
     failed("resume", "last", cwd=folder)
     marker.touch()
-    done = weft("resume", the_id(folder), cwd=folder)
+    done = foreplan("resume", the_id(folder), cwd=folder)
     assert done.returncode == 0, done.stderr
     assert ran(folder) == ["a", "b", "c"]
     assert "2 failed attempts" in done.stdout

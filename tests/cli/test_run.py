@@ -1,4 +1,4 @@
-"""`weft run`: real commands on this machine, what is printed, and the exit codes."""
+"""`foreplan run`: real commands on this machine, what is printed, and the exit codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import refuse, succeed, weft
+from .commands import foreplan, refuse, succeed
 from .live_runs import Gate, chain, failed, started, the_id, write_workflow
 
 ON = ("--on", "local:2")
@@ -18,13 +18,13 @@ ON = ("--on", "local:2")
 
 def test_a_workflow_is_run(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    done = weft("run", "wf.yaml", *ON, cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "c.txt").read_text() == "1\n1\n1\n1\n"
     lines, run = done.stdout.splitlines(), the_id(folder)
     assert lines[0].startswith(f"run {run} finished: 3 of 3 tasks done in ")
     assert lines[1].startswith("2 processors: tasks ran ")
-    assert lines[2:] == [f"more about it: weft report {run}"]
+    assert lines[2:] == [f"more about it: foreplan report {run}"]
     said = done.stderr.splitlines()
     assert said[0].startswith("planning blind")
     assert said[1] == f"run {run}: 3 tasks on 2 processors (local:2), strategy ico"
@@ -34,19 +34,19 @@ def test_a_workflow_is_run(folder: Path) -> None:
 
 def test_a_second_run_is_planned_with_what_the_first_has_taught(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    first = weft("run", "wf.yaml", *ON, cwd=folder)
+    first = foreplan("run", "wf.yaml", *ON, cwd=folder)
     assert "strategy ico" in first.stderr
-    again = weft("run", "wf.yaml", *ON, "--quiet", "--force", cwd=folder)
+    again = foreplan("run", "wf.yaml", *ON, "--quiet", "--force", cwd=folder)
     assert "strategy adaptive" in again.stderr
     assert "(planned " in again.stdout
     assert "done on" not in again.stderr
-    without = weft("run", "wf.yaml", *ON, "--no-history", "--force", cwd=folder)
+    without = foreplan("run", "wf.yaml", *ON, "--no-history", "--force", cwd=folder)
     assert "planning blind" in without.stderr
 
 
 def test_json_is_alone_on_standard_output(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    done = weft("run", "wf.yaml", *ON, "--json", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
     assert (printed["run"], printed["status"]) == (the_id(folder), "finished")
@@ -58,12 +58,12 @@ def test_json_is_alone_on_standard_output(folder: Path) -> None:
 def test_files_are_in_the_directory_that_is_asked_for(folder: Path) -> None:
     (folder / "data").mkdir()
     write_workflow(folder, chain(folder))
-    done = weft("run", "wf.yaml", "--dir", "data", cwd=folder)
+    done = foreplan("run", "wf.yaml", "--dir", "data", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "data" / "c.txt").exists()
-    assert not (folder / ".weft").exists()
+    assert not (folder / ".foreplan").exists()
     run = the_id(folder / "data")
-    assert done.stdout.splitlines()[-1] == f"more about it: weft report {run} --dir data"
+    assert done.stdout.splitlines()[-1] == f"more about it: foreplan report {run} --dir data"
 
 
 def test_a_failure_is_told_with_its_log(folder: Path) -> None:
@@ -81,8 +81,9 @@ def test_a_failure_is_told_with_its_log(folder: Path) -> None:
     assert lines[at + 2] == "  | why"
     assert "not done: 1 task (c)" in lines
     assert lines[-2:] == [
-        f"more about it: weft report {run}",
-        f"once that is repaired, do what is left: {shlex.join(['weft', 'run', 'wf.yaml', *ON])}",
+        f"more about it: foreplan report {run}",
+        "once that is repaired, do what is left: "
+        + shlex.join(["foreplan", "run", "wf.yaml", *ON]),
     ]
     assert sum(line.startswith("failed: b: ") for line in said.splitlines()) == 1
 
@@ -103,12 +104,12 @@ def test_a_command_that_fails_is_shown_with_what_it_does_not_list(folder: Path) 
     assert "\n".join(shown) in printed
     # as it was then, not as it is now
     (folder / "table.csv").unlink()
-    told = weft("report", "last", "--html", "page.html", cwd=folder).stdout
+    told = foreplan("report", "last", "--html", "page.html", cwd=folder).stdout
     page = (folder / "page.html").read_text()
     for line in shown:
         assert line[2:] in told
         assert escape(line[2:]) in page
-    (failure,) = json.loads(weft("report", "last", "--json", cwd=folder).stdout)["failures"]
+    (failure,) = json.loads(foreplan("report", "last", "--json", cwd=folder).stdout)["failures"]
     assert (failure["command"], failure["unlisted"]) == (command, ["table.csv"])
 
 
@@ -121,9 +122,9 @@ def test_what_would_read_an_old_file_is_refused_before_it_begins(folder: Path) -
     for command in (("run", "wf.yaml"), ("plan", "wf.yaml", "-p", "cluster.yaml")):
         said = refuse(*command, cwd=folder)
         assert ": tasks.use: use names table.csv, which make makes: list it under inputs" in said
-    assert not (folder / ".weft").exists()
+    assert not (folder / ".foreplan").exists()
     write_workflow(folder, {"make": make, "use": {**use, "inputs": ["table.csv"]}})
-    assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0
+    assert foreplan("run", "wf.yaml", *ON, cwd=folder).returncode == 0
     assert (folder / "out.txt").read_text() == "new\n"
 
 
@@ -135,13 +136,13 @@ tasks:
   b: {run: "false; cat a.txt > b.txt", shell: sh, inputs: [a.txt], outputs: [b.txt]}
 """
     (folder / "wf.yaml").write_text(content)
-    assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0
+    assert foreplan("run", "wf.yaml", *ON, cwd=folder).returncode == 0
     assert (folder / "b.txt").read_text() == "a"
-    shutil.rmtree(folder / ".weft")
+    shutil.rmtree(folder / ".foreplan")
     (folder / "wf.yaml").write_text(content.replace("shell: sh,", "shell: nosh -x,"))
     said = refuse("run", "wf.yaml", cwd=folder)
     assert "b cannot be run: its shell 'nosh' is not on this machine" in said
-    assert not (folder / ".weft").exists()
+    assert not (folder / ".foreplan").exists()
 
 
 def test_keep_going_does_what_does_not_depend_on_it(folder: Path) -> None:
@@ -157,7 +158,7 @@ def test_retries_and_time_limits(folder: Path) -> None:
     marker = folder / "tried"
     again = f"test -e {marker} || {{ touch {marker}; exit 1; }}"
     write_workflow(folder, {"again": {"run": again}})
-    done = weft("run", "wf.yaml", *ON, "--retries", "1", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, "--retries", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "1 failed attempt" in done.stdout
     write_workflow(folder, {"slow": {"run": "sleep 1000"}})
@@ -183,7 +184,7 @@ def test_ctrl_c_once_finishes_what_runs(folder: Path, gate: Gate) -> None:
         code, printed = command.end()
     assert code == 130
     assert f"run {the_id(folder)} stopped: 2 of 3 tasks done" in printed
-    assert f"weft resume {the_id(folder)}" in printed
+    assert f"foreplan resume {the_id(folder)}" in printed
     assert (folder / "ran").read_text().split() == ["a", "b"]
     assert (folder / "b.txt").exists()
 
@@ -221,16 +222,20 @@ def test_bad_input(folder: Path, arguments: list[str], told: list[str]) -> None:
     (folder / "out.yaml").write_text("tasks: {x: {run: 'true', outputs: [/etc/x]}}")
     message = refuse("run", *arguments, cwd=folder)
     assert all(word in message for word in told), message
-    assert not (folder / ".weft").exists()
+    assert not (folder / ".foreplan").exists()
 
 
 def test_force_alone_means_all(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    assert weft("run", "wf.yaml", *ON, cwd=folder).returncode == 0
-    assert weft("run", "wf.yaml", *ON, cwd=folder).stdout == "nothing to do: 3 tasks up to date\n"
+    assert foreplan("run", "wf.yaml", *ON, cwd=folder).returncode == 0
+    assert (
+        foreplan("run", "wf.yaml", *ON, cwd=folder).stdout == "nothing to do: 3 tasks up to date\n"
+    )
     for words in (("--force", "wf.yaml"), ("wf.yaml", "--force"), ("wf.yaml", "--force", "-q")):
-        assert "3 of 3 tasks done" in weft("run", *words, *ON, cwd=folder).stdout
-    one = weft("run", "wf.yaml", "--force", "a", *ON, "--dry-run", cwd=folder).stdout.splitlines()
+        assert "3 of 3 tasks done" in foreplan("run", *words, *ON, cwd=folder).stdout
+    one = foreplan(
+        "run", "wf.yaml", "--force", "a", *ON, "--dry-run", cwd=folder
+    ).stdout.splitlines()
     assert one[0] == "0 of 3 tasks up to date; to run: 3 tasks"
     told = "\n".join(" ".join(line.split()) for line in one)
     assert "local-1 asked for" in told
@@ -239,24 +244,24 @@ def test_force_alone_means_all(folder: Path) -> None:
 
 def test_a_damaged_store_is_said_to_be_and_moved_aside(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    weft("run", "wf.yaml", *ON, cwd=folder)
-    (part,) = (folder / ".weft/store").glob("*.jsonl")
+    foreplan("run", "wf.yaml", *ON, cwd=folder)
+    (part,) = (folder / ".foreplan/store").glob("*.jsonl")
     lines = part.read_bytes().splitlines(keepends=True)
     part.write_bytes(lines[0][:20] + b"?" + lines[0][21:] + b"".join(lines[1:]))
-    again = weft("run", "wf.yaml", *ON, cwd=folder)
+    again = foreplan("run", "wf.yaml", *ON, cwd=folder)
     assert f"it was moved to {part.parent / 'damaged' / part.name}" in again.stderr
     assert (folder / "ran").read_text().split() == ["a", "b", "c", "a"]  # it came out as before
-    assert "nothing to do" in weft("run", "wf.yaml", *ON, cwd=folder).stdout
+    assert "nothing to do" in foreplan("run", "wf.yaml", *ON, cwd=folder).stdout
 
 
 def test_what_turns_out_to_be_up_to_date_is_counted_apart(folder: Path) -> None:
-    """In the summary, the report and its page, and the log; `weft attach` reads the same."""
+    """In the summary, the report and its page, and the log; `foreplan attach` reads the same."""
     write_workflow(folder, chain(folder))
-    assert weft("run", "wf.yaml", *ON, "-q", cwd=folder).returncode == 0
+    assert foreplan("run", "wf.yaml", *ON, "-q", cwd=folder).returncode == 0
     tasks = chain(folder)
     tasks["a"]["run"] += " "  # another command that gives the same
     write_workflow(folder, tasks)
-    done = weft("run", "wf.yaml", *ON, "--json", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, "--json", cwd=folder)
     told = json.loads(done.stdout)
     assert (told["status"], told["reused"]) == ("finished", ["b", "c"])
     text = succeed("report", "last", cwd=folder)
@@ -270,7 +275,7 @@ def test_what_turns_out_to_be_up_to_date_is_counted_apart(folder: Path) -> None:
     }
     tasks["a"]["run"] += " "
     write_workflow(folder, tasks)
-    first = weft("run", "wf.yaml", *ON, "-q", cwd=folder).stdout.splitlines()[0]
+    first = foreplan("run", "wf.yaml", *ON, "-q", cwd=folder).stdout.splitlines()[0]
     assert " finished: 1 of 3 tasks done, 2 up to date, in " in first
 
 
@@ -291,11 +296,11 @@ def test_after_a_failure_the_advice_is_to_run_and_after_a_stop_to_resume(
             gate.open()
             code, printed = run.end()
         assert code == 130
-        assert printed.splitlines()[-1] == f"resume it: weft resume {the_id(folder)}"
+        assert printed.splitlines()[-1] == f"resume it: foreplan resume {the_id(folder)}"
         return
     printed, _ = failed("run", "wf.yaml", "c", "--trust", "mtime", cwd=folder)
     again = printed.splitlines()[-1].partition("do what is left: ")[2]
-    assert again == "weft run wf.yaml c --trust mtime"
+    assert again == "foreplan run wf.yaml c --trust mtime"
     printed, _ = failed(*again.split()[1:], cwd=folder)
     assert "run again" not in printed
     assert (folder / "ran").read_text() == "a\nb\n"  # what is done was not done again

@@ -1,4 +1,4 @@
-"""`weft run --budget`, `weft resume --budget`, and what other commands tell of the money."""
+"""`run --budget`, `resume --budget`, and what other commands tell of the money."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .commands import succeed, weft
+from .commands import foreplan, succeed
 from .live_runs import Gate, started, the_id, write_workflow
 
 ON = ("--on", "local:1", "--price", "1", "--no-history")
@@ -27,9 +27,9 @@ def report(folder: Path) -> dict[str, Any]:
 
 def test_a_budget_that_holds(folder: Path) -> None:
     write_workflow(folder, tens("a", "b"))
-    done = weft("run", "wf.yaml", *ON, "--budget", "30", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, "--budget", "30", cwd=folder)
     assert done.returncode == 0, done.stderr
-    (journal,) = folder.glob(".weft/runs/*/journal.jsonl")
+    (journal,) = folder.glob(".foreplan/runs/*/journal.jsonl")
     assert '"reserve":0.03' in journal.read_text()
     said = done.stderr.splitlines()
     assert said[0] == "prices: 1 per second"
@@ -47,18 +47,18 @@ def test_a_budget_that_holds(folder: Path) -> None:
 def test_late_by_the_deadline(folder: Path) -> None:
     """And over the budget, which is told first; each has an exit code of its own."""
     write_workflow(folder, {"a": {"run": "sleep 0.2", "cost": 0.05}})
-    done = weft("run", "wf.yaml", *ON, "--deadline", "0.1s", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, "--deadline", "0.1s", cwd=folder)
     assert done.returncode == 4, done.stderr
     assert re.search(r"^deadline .*: ended at .* late; known at ", done.stdout, re.MULTILINE)
     assert (report(folder)["deadline"], report(folder)["in_time"]) == (0.1, False)
-    done = weft("run", "wf.yaml", *ON, "--deadline", "0.1s", "--budget", "0.1", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, "--deadline", "0.1s", "--budget", "0.1", cwd=folder)
     assert done.returncode == 3, done.stderr
 
 
 def test_prices_without_a_budget(folder: Path) -> None:
     write_workflow(folder, tens("a", "b"))
     prices = ("--price", "local-1=2/60", "--transfer-price", "0.5")
-    done = weft("run", "wf.yaml", *ON, *prices, "--json", cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, *prices, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "prices: 2 per second, paid per begun 1 min; data 0.5 per unit" in done.stderr
     told = json.loads(done.stdout)
@@ -85,7 +85,9 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
     assert lines[0].startswith(f"run {run} stopped: 1 of 2 tasks done in ")
     assert "not done: 1 task (b)" in lines
     (again,) = (line for line in lines if line.startswith("resume it: "))
-    found = re.fullmatch(rf"resume it: weft resume {run} --budget ([\d.]+) \(or more.*\)", again)
+    found = re.fullmatch(
+        rf"resume it: foreplan resume {run} --budget ([\d.]+) \(or more.*\)", again
+    )
     assert found is not None
     told = report(folder)
     assert told["status"] == "stopped"
@@ -94,12 +96,14 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
     (row,) = json.loads(succeed("runs", "--json", cwd=folder))
     assert row["projected"] == told["money"]["projected"]
     waits = json.loads(succeed("why", "b", "--json", cwd=folder))["waits"]
-    assert waits.startswith("nobody drives the run, which is stopped: `weft resume` takes it up; ")
+    assert waits.startswith(
+        "nobody drives the run, which is stopped: `foreplan resume` takes it up; "
+    )
     assert "then it waits for money: the budget of 10.3 is not enough, " in waits
-    still = weft("resume", "last", cwd=folder)
+    still = foreplan("resume", "last", cwd=folder)
     assert still.returncode == 130
     assert "is not enough" in still.stderr
-    enough = weft("resume", "last", "--budget", found[1], cwd=folder)
+    enough = foreplan("resume", "last", "--budget", found[1], cwd=folder)
     assert enough.returncode == 0, enough.stderr
     assert f"budget {float(found[1]):,.6g}: " in enough.stdout
     assert "not done" not in enough.stdout
@@ -117,7 +121,7 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
 )
 def test_what_is_refused(folder: Path, options: tuple[str, ...], problem: str) -> None:
     write_workflow(folder, tens("a", "b"))
-    done = weft("run", "wf.yaml", *ON, *options, cwd=folder)
+    done = foreplan("run", "wf.yaml", *ON, *options, cwd=folder)
     assert done.returncode == 2
     assert problem in done.stderr
     assert "resume" not in done.stderr
@@ -127,11 +131,11 @@ def test_what_is_refused(folder: Path, options: tuple[str, ...], problem: str) -
 def test_no_budget_without_estimates(folder: Path) -> None:
     write_workflow(folder, {"a": {"run": "true"}})
     priced = ("--on", "local:1", "--price", "1")
-    done = weft("run", "wf.yaml", *priced, "--budget", "5", cwd=folder)
+    done = foreplan("run", "wf.yaml", *priced, "--budget", "5", cwd=folder)
     assert done.returncode == 2
     assert "declare costs" in done.stderr
-    known = weft("run", "wf.yaml", *priced, cwd=folder)  # which teaches what it takes
+    known = foreplan("run", "wf.yaml", *priced, cwd=folder)  # which teaches what it takes
     assert known.returncode == 0, known.stderr
     assert re.search(r"^cost [\d.e-]+$", known.stdout, re.MULTILINE)
-    again = weft("run", "wf.yaml", *priced, "--budget", "5", cwd=folder)
+    again = foreplan("run", "wf.yaml", *priced, "--budget", "5", cwd=folder)
     assert again.returncode == 0, again.stderr

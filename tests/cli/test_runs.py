@@ -1,18 +1,18 @@
-"""`weft runs`: the runs of a directory, also those whose journals are damaged."""
+"""`foreplan runs`: the runs of a directory, also those whose journals are damaged."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from weft.runs.lock import RunLock
+from foreplan.runs.lock import RunLock
 
 from .commands import succeed
 from .journals import forks, write_run
 
 
 def test_no_runs(tmp_path: Path) -> None:
-    assert succeed("runs", cwd=tmp_path) == "no runs in .weft/runs; `weft run` makes one\n"
+    assert succeed("runs", cwd=tmp_path) == "no runs in .foreplan/runs; `foreplan run` makes one\n"
     assert json.loads(succeed("runs", "--json", cwd=tmp_path)) == []
 
 

@@ -1,4 +1,4 @@
-"""`weft shell`: a task's directory, with its inputs, its environment and its command."""
+"""`foreplan shell`: a task's directory, with its inputs, its environment and its command."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .commands import MAIN, refuse, weft
+from .commands import MAIN, foreplan, refuse
 from .live_runs import chain, failed, the_id, write_workflow
 
 QUIET = ("run", "wf.yaml", "--on", "local:1", "-q")
 
 
 def in_shell(*arguments: str, cwd: Path) -> tuple[int, list[str]]:
-    done = weft("shell", *arguments, cwd=cwd)
+    done = foreplan("shell", *arguments, cwd=cwd)
     return done.returncode, done.stdout.splitlines()
 
 
 def ran(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    assert weft(*QUIET, cwd=folder).returncode == 0
+    assert foreplan(*QUIET, cwd=folder).returncode == 0
 
 
 def test_a_directory_made_anew_and_removed(folder: Path) -> None:
     ran(folder)
-    code, lines = in_shell("b", "-c", 'pwd; ls; echo "$WEFT_TASK $WEFT_DIR"; exit 7', cwd=folder)
+    code, lines = in_shell(
+        "b", "-c", 'pwd; ls; echo "$FOREPLAN_TASK $FOREPLAN_DIR"; exit 7', cwd=folder
+    )
     assert code == 7
     place, *names, told = lines
     assert names == ["a.txt", "command.sh"]
     assert told == f"b {folder.resolve()}"
-    assert place.startswith(str(folder.resolve() / ".weft" / "shells" / "b-"))
+    assert place.startswith(str(folder.resolve() / ".foreplan" / "shells" / "b-"))
     assert not Path(place).exists()
-    assert os.listdir(folder / ".weft" / "shells") == []
+    assert os.listdir(folder / ".foreplan" / "shells") == []
 
 
 def test_the_command_as_a_script_publishes_nothing(folder: Path) -> None:
@@ -46,18 +48,18 @@ def test_the_command_as_a_script_publishes_nothing(folder: Path) -> None:
 
 def test_kept(folder: Path) -> None:
     ran(folder)
-    done = weft("shell", "b", "--keep", "-c", "touch here", cwd=folder)
+    done = foreplan("shell", "b", "--keep", "-c", "touch here", cwd=folder)
     place = folder / done.stderr.removeprefix("kept: ").strip()
     assert sorted(os.listdir(place)) == ["a.txt", "command.sh", "here"]
 
 
 def test_the_directory_of_a_failed_attempt(folder: Path) -> None:
     tasks = chain(folder)
-    tasks["b"]["run"] = "echo half > b.txt; echo $WEFT_ATTEMPT > mine; exit 3"
+    tasks["b"]["run"] = "echo half > b.txt; echo $FOREPLAN_ATTEMPT > mine; exit 3"
     write_workflow(folder, tasks)
     failed(*QUIET, cwd=folder)
     code, lines = in_shell("b", "-c", "pwd; cat b.txt; bash command.sh", cwd=folder)
-    kept = folder.resolve() / ".weft" / "runs" / the_id(folder) / "attempts" / "1-b.failed"
+    kept = folder.resolve() / ".foreplan" / "runs" / the_id(folder) / "attempts" / "1-b.failed"
     assert (code, lines) == (3, [str(kept), "half"])
     assert (kept / "mine").exists()
     code, lines = in_shell("b", "--new", "-c", "pwd; ls", cwd=folder)
@@ -72,7 +74,7 @@ def test_killed_by_a_signal(folder: Path) -> None:
 
 def test_bad_input(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    assert "`weft shell b --workflow FILE`" in refuse("shell", "b", cwd=folder)
+    assert "`foreplan shell b --workflow FILE`" in refuse("shell", "b", cwd=folder)
     said = refuse("shell", "b", "-w", "wf.yaml", "-c", "true", cwd=folder)
     assert said == "b: its input 'a.txt' is missing: what it needs must be made first"
     assert in_shell("a", "-w", "wf.yaml", "-c", "bash command.sh; cat a.txt", cwd=folder) == (
@@ -81,11 +83,11 @@ def test_bad_input(folder: Path) -> None:
     )
     assert not (folder / "a.txt").exists()
     assert "did you mean 'a'?" in refuse("shell", "aa", "-w", "wf.yaml", cwd=folder)
-    assert weft(*QUIET, cwd=folder).returncode == 0
+    assert foreplan(*QUIET, cwd=folder).returncode == 0
     assert "did you mean 'a'?" in refuse("shell", "aa", cwd=folder)
     assert "unknown run 'x'" in refuse("shell", "a", "x", cwd=folder)
     (folder / "c.txt").unlink()
-    assert weft(*QUIET, cwd=folder).returncode == 0  # of which a is no part
+    assert foreplan(*QUIET, cwd=folder).returncode == 0  # of which a is no part
     assert in_shell("a", "-c", "cat command.sh | tail -n 1 | wc -l", cwd=folder) == (0, ["1"])
 
 
@@ -109,13 +111,13 @@ def test_in_a_terminal(folder: Path) -> None:
     _read_until(main, b"started")
     os.write(main, b"\x03")
     _read_until(main, b"$ ")
-    os.write(main, b"echo $WEFT_TASK > $WEFT_DIR/said; exit 5\n")
+    os.write(main, b"echo $FOREPLAN_TASK > $FOREPLAN_DIR/said; exit 5\n")
     while _read(main):
         pass
     assert process.wait(60) == 5
     os.close(main)
     assert (folder / "said").read_text() == "b\n"
-    assert os.listdir(folder / ".weft" / "shells") == []
+    assert os.listdir(folder / ".foreplan" / "shells") == []
 
 
 def _take_terminal(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""Parameters on the command line, workflows from standard input, and `weft show --yaml`."""
+"""Parameters on the command line, workflows from standard input, and `foreplan show --yaml`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-import weft
-from weft import formats
+import foreplan
+from foreplan import formats
 
+from .commands import foreplan as command_of
 from .commands import refuse
-from .commands import weft as command_of
 
 SHORT = """\
 name: short
@@ -42,7 +42,7 @@ def succeed(*arguments: str, code: int = 0) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wf.yaml").write_text(SHORT)
     return tmp_path
@@ -54,8 +54,8 @@ def test_what_it_expands_to_is_the_same_workflow(folder: Path) -> None:
     assert list(plain["tasks"]) == ["a-1", "a-2", "a-3", "z"]
     assert plain["tasks"]["a-3"]["run"] == "echo 3 'you all' > 3.txt"
     (folder / "plain.yaml").write_text(text)
-    again = weft.load("plain.yaml")
-    short = weft.load("wf.yaml", params={"n": 3, "who": "you all"})
+    again = foreplan.load("plain.yaml")
+    short = foreplan.load("wf.yaml", params={"n": 3, "who": "you all"})
     assert formats.workflow_to_dict(again) == formats.workflow_to_dict(short)
 
 
@@ -100,7 +100,7 @@ def test_a_run_keeps_its_parameters(folder: Path) -> None:
 
 
 def test_from_standard_input(folder: Path) -> None:
-    main = [sys.executable, "-c", "from weft.cli.main import main; main()"]
+    main = [sys.executable, "-c", "from foreplan.cli.main import main; main()"]
     (folder / "go").touch()
     for text, code in ((SHORT, 0), (SHORT.replace("$n", "$m"), 2)):
         done = subprocess.run(
@@ -115,8 +115,8 @@ def test_from_standard_input(folder: Path) -> None:
 
 def test_the_library_takes_parameters(folder: Path) -> None:
     (folder / "go").touch()
-    ended = weft.run("wf.yaml", on="local:1", params={"who": "all"})
+    ended = foreplan.run("wf.yaml", on="local:1", params={"who": "all"})
     assert ended.ok
     assert (folder / "1.txt").read_text() == "1 all\n"
-    with pytest.raises(weft.InputError, match="for a file"):
-        weft.run(weft.load("wf.yaml"), params={"who": "all"})
+    with pytest.raises(foreplan.InputError, match="for a file"):
+        foreplan.run(foreplan.load("wf.yaml"), params={"who": "all"})

@@ -1,4 +1,4 @@
-"""`weft show`: a workflow in words, as a picture, and with the state of a run."""
+"""`foreplan show`: a workflow in words, as a picture, and with the state of a run."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .commands import refuse, weft
+from .commands import foreplan, refuse
 from .live_runs import Gate, started
 
 ONE = ("--on", "local:1", "--no-history", "--quiet")
@@ -24,7 +24,7 @@ def files(folder: Path) -> set[Path]:
 
 
 def the_run(folder: Path, name: str) -> str:
-    (home,) = (folder / ".weft" / "runs").glob(f"{name}-*")
+    (home,) = (folder / ".foreplan" / "runs").glob(f"{name}-*")
     return home.name
 
 
@@ -41,10 +41,10 @@ def test_the_second_is_refused(folder: Path, gate: Gate) -> None:
         )
         assert "is making 'sub/y.txt' now: wait for its end" in said
         assert files(folder) == before
-        assert weft("run", "third.yaml", *ONE, cwd=folder).returncode == 0
+        assert foreplan("run", "third.yaml", *ONE, cwd=folder).returncode == 0
         gate.open()
         assert first.end()[0] == 0
-    assert weft("run", "second.yaml", *ONE, cwd=folder).returncode == 0
+    assert foreplan("run", "second.yaml", *ONE, cwd=folder).returncode == 0
     assert (folder / "sub" / "y.txt").read_text() == "second\n"
 
 
@@ -58,7 +58,7 @@ def test_a_killed_run_has_no_claim_until_it_is_resumed(folder: Path, gate: Gate)
         with started("run", "second.yaml", *ONE, cwd=folder) as second:
             gate.wait()
             run = the_run(folder, "first")
-            journal = folder / ".weft" / "runs" / run / "journal.jsonl"
+            journal = folder / ".foreplan" / "runs" / run / "journal.jsonl"
             before = journal.read_bytes()
             said = refuse("resume", run, cwd=folder)
             assert f"run {the_run(folder, 'second')} (process {second.process.pid} " in said
@@ -68,5 +68,5 @@ def test_a_killed_run_has_no_claim_until_it_is_resumed(folder: Path, gate: Gate)
             assert second.end()[0] == 0
     assert (folder / "x.txt").read_text() == "second\n"
     gate.open()
-    assert weft("resume", run, cwd=folder).returncode == 0
+    assert foreplan("resume", run, cwd=folder).returncode == 0
     assert (folder / "x.txt").read_text() == "first\n"

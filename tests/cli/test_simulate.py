@@ -1,4 +1,4 @@
-"""`weft simulate` and `weft strategies`: what they print, draw and write."""
+"""`foreplan simulate` and `foreplan strategies`: what they print, draw and write."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-import weft as library
-from weft import registry
-from weft.model import Estimates
-from weft.model.events import Event
-from weft.scheduling.nsl import nsl
+import foreplan as library
+from foreplan import registry
+from foreplan.model import Estimates
+from foreplan.model.events import Event
+from foreplan.scheduling.nsl import nsl
 
 from .commands import refuse, succeed, written
 

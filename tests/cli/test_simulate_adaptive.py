@@ -1,4 +1,4 @@
-"""`weft simulate` with aheft and min-min: the paper's sample, announced leaves, bad options."""
+"""`foreplan simulate` with aheft and min-min: the paper's sample, announced leaves, bad options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`weft simulate --budget`: what is printed, and the exit codes."""
+"""`foreplan simulate --budget`: what is printed, and the exit codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import refuse, succeed, weft, written
+from .commands import foreplan, refuse, succeed, written
 
 ARGUMENTS = ("simulate", "wf.yaml", "-p", "pf.yaml", "--strategy", "slack")
 WORKFLOW = """\
@@ -55,14 +55,14 @@ def test_one_that_will_not_do(folder: Path) -> None:
 def test_one_that_stops_the_run(folder: Path) -> None:
     world = ("--world", "world.yaml", "--strategy", "slack[planner=loss3]")
     stops = ("--budget", "11", "--over-budget", "stop", *world)
-    done = weft(*ARGUMENTS, *stops, "--gantt", "x.svg", "--journal", "x.jsonl")
+    done = foreplan(*ARGUMENTS, *stops, "--gantt", "x.svg", "--journal", "x.jsonl")
     assert (done.returncode, done.stderr) == (130, "")
     lines = lines_of(done.stdout)
     assert lines[2] == "budget 11: 6 spent, 5 left; known at 6 s that it would not be enough"
     assert lines[3] == "stopped for the budget, not done: 2 tasks (b, c)"
     assert (folder / "x.svg").exists()
     assert (folder / "x.jsonl").exists()
-    as_json = weft(*ARGUMENTS, *stops, "--json")
+    as_json = foreplan(*ARGUMENTS, *stops, "--json")
     assert as_json.returncode == 130
     told = json.loads(as_json.stdout)
     assert (told["not_done"], told["over_budget_at"]) == (["b", "c"], 6)
@@ -90,7 +90,7 @@ def test_what_takes_no_time_is_not_begun_for_ever_without_money(folder: Path) ->
         "processors: {p: {price: 1}}\n",
     )
     run = ("simulate", "wf.yaml", "-p", "pf.yaml", "--over-budget", "cut", "--budget")
-    stopped = weft(*run, "10")
+    stopped = foreplan(*run, "10")
     assert "stopped for the budget, not done: 1 task (b)" in stopped.stdout
     assert "10 spent, 0 left" in stopped.stdout
-    assert "not done" not in weft(*run, "10.5").stdout
+    assert "not done" not in foreplan(*run, "10.5").stdout

@@ -61,4 +61,4 @@ def test_a_descriptor_that_is_not_open(tmp_path: Path) -> None:
     command = [sys.executable, "-c", MAIN, *PRIORITIZE, "/dev/fd/99"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("weft: error: /dev/fd/99: cannot write it: ")
+    assert done.stderr.startswith("foreplan: error: /dev/fd/99: cannot write it: ")

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from weft.cli.shared.tables import say, table
+from foreplan.cli.shared.tables import say, table
 
 HEADER = ["名", "host", "tasks", "cost"]
 ROWS = [["é[b]x[/b]", "a", 12, "1.5"], ["日本", ":smile:", 3, "-"], ["plain", "", 1234, ""]]

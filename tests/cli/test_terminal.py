@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 import typer
 
-import weft as library
-from weft.cli.attach import attach
-from weft.cli.shared.terminal import hear_signals
-from weft.runs.home import RunHome, runs
-from weft.runs.lock import driver, is_driven
-from weft.runs.session import Session, Silent
+import foreplan as library
+from foreplan.cli.attach import attach
+from foreplan.cli.shared.terminal import hear_signals
+from foreplan.runs.home import RunHome, runs
+from foreplan.runs.lock import driver, is_driven
+from foreplan.runs.session import Session, Silent
 
-from .commands import MAIN, refuse, weft
+from .commands import MAIN, foreplan, refuse
 from .journals import forks, write_run
 from .live_runs import LONG, Gate, chain, started, write_workflow
 
 ON = ("--on", "local:1", "--no-history")
-# the process is the leader of its session, as in `ssh -t host weft run`, and the terminal its own
+# the process leads its session, as in `ssh -t host foreplan run`, and the terminal is its own
 OWN_TERMINAL = "import fcntl, signal, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
 IGNORING = OWN_TERMINAL + "signal.signal(signal.SIGHUP, signal.SIG_IGN); "
 
@@ -67,7 +67,7 @@ def the_home(folder: Path) -> RunHome:
 
 def left_behind(home: RunHome) -> list[str]:
     """Processes of a run that live."""
-    mark, found = f"WEFT_RUN={home.path}".encode(), []
+    mark, found = f"FOREPLAN_RUN={home.path}".encode(), []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             if mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
@@ -93,7 +93,7 @@ def test_a_closed_terminal_does_not_end_the_run(folder: Path, gate: Gate, before
     for number, task in enumerate("abc", 1):
         assert sum(f" {number}/3 {task} done on local" in line for line in lines) == 1
     assert lines[-3].startswith(f"run {home.id} finished: 3 of 3 tasks done in ")
-    assert lines[-1] == f"more about it: weft report {home.id}"
+    assert lines[-1] == f"more about it: foreplan report {home.id}"
     assert "\x1b" not in home.log.read_text()
     assert not left_behind(home)
     assert not is_driven(home)
@@ -142,16 +142,16 @@ def test_terminated_in_good_order_and_resumed_without_a_terminal(folder: Path, g
     assert code == 130
     assert "stopped: 2 of 3 tasks done" in printed
     assert (folder / "b.txt").exists()
-    begun = weft("resume", "last", "--detach", cwd=folder)
+    begun = foreplan("resume", "last", "--detach", cwd=folder)
     assert begun.returncode == 0, begun.stderr
-    ended = weft("attach", cwd=folder)
+    ended = foreplan("attach", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     assert "finished: 3 of 3 tasks done" in ended.stdout
 
 
 def test_a_run_without_a_terminal_is_looked_at(folder: Path, gate: Gate) -> None:
     write_workflow(folder, chain(folder, gate))
-    begun = weft("run", "wf.yaml", *ON, "--detach", cwd=folder)
+    begun = foreplan("run", "wf.yaml", *ON, "--detach", cwd=folder)
     assert begun.returncode == 0, begun.stderr
     gate.wait()
     home = the_home(folder)
@@ -159,7 +159,7 @@ def test_a_run_without_a_terminal_is_looked_at(folder: Path, gate: Gate) -> None
     assert found is not None
     assert begun.stdout.splitlines() == [
         f"run {home.id} continues without a terminal, driven by process {found[0]}",
-        f"look at it: weft attach {home.id}",
+        f"look at it: foreplan attach {home.id}",
         f"stop it: kill {found[0]}",
     ]
     assert os.getsid(found[0]) == found[0] != os.getsid(0)
@@ -171,7 +171,7 @@ def test_a_run_without_a_terminal_is_looked_at(folder: Path, gate: Gate) -> None
         code, printed = look.end()
         assert code == 130
         assert printed.splitlines()[-1] == (
-            f"run {home.id} is still running: `weft attach {home.id}` shows it again; "
+            f"run {home.id} is still running: `foreplan attach {home.id}` shows it again; "
             f"`kill {found[0]}` stops it"
         )
     # a is done already, and not to be made again
@@ -213,7 +213,7 @@ def test_a_look_on_a_terminal_has_the_picture(folder: Path, gate: Gate) -> None:
         ("finished", 0, "finished: 6 of 6 tasks done"),
         ("failed", 1, "failed: "),
         ("stopped", 130, "stopped: "),
-        (None, 2, "has died: `weft resume "),
+        (None, 2, "has died: `foreplan resume "),
     ],
 )
 def test_a_look_at_a_run_that_is_over(
@@ -232,7 +232,7 @@ def test_what_cannot_begin_says_so(folder: Path) -> None:
     assert "nothing.yaml: cannot read it" in refuse("run", "nothing.yaml", "--detach", cwd=folder)
     assert refuse("run", "wf.yaml", "--detach", "--json", cwd=folder).startswith("--json with ")
     assert "there is no run 'last'" in refuse("attach", cwd=folder)
-    assert not (folder / ".weft").exists()
+    assert not (folder / ".foreplan").exists()
 
 
 def test_an_import_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

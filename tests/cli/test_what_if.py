@@ -1,4 +1,4 @@
-"""`weft what-if`: the answers as people and programs read them, for files and for runs."""
+"""`foreplan what-if`: the answers as people and programs read them, for files and for runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from weft.runs.home import RunHome
-from weft.runs.lock import RunLock
+from foreplan.runs.home import RunHome
+from foreplan.runs.lock import RunLock
 
 from .commands import refuse, succeed, written
 from .journals import forks, write_run
@@ -31,7 +31,7 @@ FILES = ("what-if", "wf.yaml", "-p", "pf.yaml")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     written(tmp_path, WORKFLOW, PLATFORM)
     return tmp_path
 

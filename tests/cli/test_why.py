@@ -1,4 +1,4 @@
-"""`weft why`: of real runs, of one under way, and of what is there with no run at all."""
+"""`foreplan why`: of real runs, of one under way, and of what is there with no run at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import weft as library
+import foreplan as library
 
 from .commands import refuse, succeed
 from .live_runs import Gate, chain, failed, started, the_id, write_workflow
@@ -21,9 +21,9 @@ def why(*arguments: str, cwd: Path) -> dict[str, Any]:
 
 
 def ran(folder: Path) -> str:
-    from .commands import weft
+    from .commands import foreplan
 
-    done = weft(*QUIET, cwd=folder)
+    done = foreplan(*QUIET, cwd=folder)
     assert done.returncode == 0, done.stderr
     return str(done.stdout.split()[1])
 
@@ -32,7 +32,7 @@ def test_with_no_run_at_all(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     said = refuse("why", "a", cwd=folder)
     assert said.startswith("nothing was run in ")
-    assert "`weft why a --workflow FILE`" in said
+    assert "`foreplan why a --workflow FILE`" in said
     told = why("a", "-w", "wf.yaml", cwd=folder)
     assert (told["run"], told["state"]) == (None, "stale")
     assert told["known"]["reason"] == "it has never been run here"
@@ -68,14 +68,14 @@ def test_why_it_ran_again_from_what_to_what(folder: Path) -> None:
     assert change["before"] != change["after"]
     (folder / "a.txt").write_text("by hand\n")
     assert why("a", cwd=folder)["known"]["edited"] == "a.txt"
-    assert "weft adopt a.txt" in succeed("why", "a", cwd=folder)
+    assert "foreplan adopt a.txt" in succeed("why", "a", cwd=folder)
 
 
 def test_what_was_replaced_is_told_as_past(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     (folder / "a.txt").write_text("old\n")
     ran(folder)
-    told = "it has never been run here; its output a.txt, which weft did not make, was replaced"
+    told = "it has never been run here; its output a.txt, which foreplan did not make, was replaced"
     assert why("a", cwd=folder)["because"] == told
 
 
@@ -129,7 +129,7 @@ def test_a_failure_and_what_it_blocks(folder: Path) -> None:
     failed(*QUIET, cwd=folder)
     text = succeed("why", "b", cwd=folder)
     assert "given up: it failed 2 times, with 1 retry" in text
-    assert f"weft shell b {the_id(folder)}" in text
+    assert f"foreplan shell b {the_id(folder)}" in text
     assert "it will not run: b was given up" in succeed("why", "c", cwd=folder)
 
 
@@ -143,4 +143,4 @@ def test_a_run_of_functions(folder: Path) -> None:
     library.run(flow, dir=folder, on="local:1")
     told = why("one", cwd=folder)
     assert (told["state"], [t["end"] for t in told["attempts"]]) == ("done", ["finished"])
-    assert refuse("shell", "one", cwd=folder).endswith("or see `weft logs one`")
+    assert refuse("shell", "one", cwd=folder).endswith("or see `foreplan logs one`")

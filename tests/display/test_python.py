@@ -15,17 +15,17 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-import weft
-from weft.display.display import PythonDisplay, showing
-from weft.display.live import LiveScreen
-from weft.display.notebook import NotebookScreen, html_of, in_notebook
-from weft.display.screens import LateScreen, Screen
-from weft.display.view import View, Work, look
-from weft.errors import InputError
-from weft.executors.progress import VARIABLE as PROGRESS_FILE
-from weft.model import Money
-from weft.runs import RunHome, Session
-from weft.runs.session import Silent
+import foreplan
+from foreplan.display.display import PythonDisplay, showing
+from foreplan.display.live import LiveScreen
+from foreplan.display.notebook import NotebookScreen, html_of, in_notebook
+from foreplan.display.screens import LateScreen, Screen
+from foreplan.display.view import View, Work, look
+from foreplan.errors import InputError
+from foreplan.executors.progress import VARIABLE as PROGRESS_FILE
+from foreplan.model import Money
+from foreplan.runs import RunHome, Session
+from foreplan.runs.session import Silent
 
 
 class Told(Screen):
@@ -51,8 +51,8 @@ def session(stopping: bool = False) -> Session:
     return cast("Session", SimpleNamespace(stopping=stopping))
 
 
-def flow() -> weft.Flow:
-    made = weft.Flow("sums")
+def flow() -> foreplan.Flow:
+    made = foreplan.Flow("sums")
     made.task(sum, [made.task(abs, -3), made.task(abs, 4)])
     return made
 
@@ -81,7 +81,7 @@ def test_what_was_kept_back_is_shown_once_it_takes_long(seconds: float, stopping
 
 
 def test_plain_lines_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    outcome = weft.run(flow(), "local:1", dir=tmp_path, progress=True)
+    outcome = foreplan.run(flow(), "local:1", dir=tmp_path, progress=True)
     out, err = capfd.readouterr()
     lines = err.splitlines()
     assert out == ""
@@ -90,7 +90,7 @@ def test_plain_lines_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixt
     assert lines[-1] == str(outcome)
     assert lines[-1].startswith(f"run {outcome.id} finished: 3 of 3 tasks done in ")
     log = RunHome(outcome.home).log.read_text().splitlines()
-    assert log[-1] == str(outcome)  # for `weft attach`
+    assert log[-1] == str(outcome)  # for `foreplan attach`
 
 
 @pytest.mark.parametrize("wanted", [False, None])
@@ -98,22 +98,22 @@ def test_no_progress(
     wanted: bool | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """None is as the environment says: the tests say no."""
-    assert weft.run(flow(), "local:1", dir=tmp_path, progress=wanted).ok
+    assert foreplan.run(flow(), "local:1", dir=tmp_path, progress=wanted).ok
     assert capfd.readouterr() == ("", "")
 
 
 def test_what_is_soon_over_is_shown_nowhere(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_DISPLAY", "yes")
-    monkeypatch.setattr("weft.display.display.SOON", math.inf)
-    assert weft.run(flow(), "local:1", dir=tmp_path).ok
+    monkeypatch.setenv("FOREPLAN_DISPLAY", "yes")
+    monkeypatch.setattr("foreplan.display.display.SOON", math.inf)
+    assert foreplan.run(flow(), "local:1", dir=tmp_path).ok
     assert capfd.readouterr() == ("", "")
 
 
 def test_compute_shows_its_progress(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     dask = pytest.importorskip("dask")
-    assert weft.compute(dask.delayed(abs)(-3), dir=tmp_path, progress=True) == 3
+    assert foreplan.compute(dask.delayed(abs)(-3), dir=tmp_path, progress=True) == 3
     assert "1 of 1 task done" in capfd.readouterr().err.splitlines()[-1]
 
 
@@ -125,19 +125,19 @@ def test_who_shows_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
         assert nobody is None
     with pytest.raises(InputError, match="a listener or progress=True"), showing(True, own):
         pass
-    monkeypatch.setenv("WEFT_DISPLAY", "yes")
+    monkeypatch.setenv("FOREPLAN_DISPLAY", "yes")
     with showing(None, None) as display:
         assert isinstance(display, PythonDisplay)
-    monkeypatch.setenv("WEFT_DISPLAY", "perhaps")
-    with pytest.raises(InputError, match="WEFT_DISPLAY: it is yes or no, not 'perhaps'"):
-        weft.run({"tasks": {"a": {"run": "true"}}})
+    monkeypatch.setenv("FOREPLAN_DISPLAY", "perhaps")
+    with pytest.raises(InputError, match="FOREPLAN_DISPLAY: it is yes or no, not 'perhaps'"):
+        foreplan.run({"tasks": {"a": {"run": "true"}}})
 
 
 def test_what_tells_a_task_where_its_progress_goes_is_something_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A task may run a flow of its own."""
-    monkeypatch.setenv("WEFT_DISPLAY", "yes")
+    monkeypatch.setenv("FOREPLAN_DISPLAY", "yes")
     monkeypatch.setenv(PROGRESS_FILE, "/somewhere")
     with showing(None, None) as display:
         assert isinstance(display, PythonDisplay)
@@ -149,7 +149,7 @@ def test_without_standard_error_nothing_is_shown(
     monkeypatch.setattr(sys, "stderr", None)
     with showing(True, None) as shown:
         assert shown is None
-    assert weft.run(flow(), "local:1", dir=tmp_path, progress=True).ok
+    assert foreplan.run(flow(), "local:1", dir=tmp_path, progress=True).ok
 
 
 def test_standard_output_stays_the_programs() -> None:
@@ -158,7 +158,7 @@ def test_standard_output_stays_the_programs() -> None:
     screen = LiveScreen(Console(file=terminal, force_terminal=True, width=80))
     run = SimpleNamespace(header=SimpleNamespace(workflow=SimpleNamespace(name="w")))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weft.display.live.look", lambda session: view(work=()))
+        patch.setattr("foreplan.display.live.look", lambda session: view(work=()))
         screen.update(cast("Session", run), [])
         assert sys.stdout is before
     screen.close()
@@ -255,5 +255,5 @@ def test_a_look_while_tasks_are_being_added(monkeypatch: pytest.MonkeyPatch) -> 
             raise found
         return found
 
-    monkeypatch.setattr("weft.display.view._look", half_done)
+    monkeypatch.setattr("foreplan.display.view._look", half_done)
     assert look(cast(Any, None)) == cast(Any, "the run")

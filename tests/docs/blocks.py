@@ -5,7 +5,7 @@ commands alone, `python` a script, `text` no command. A comment before it says m
 
     <!-- file: wf.yaml -->       the block is this file
     <!-- not run: REASON -->     it is not run (and why)
-    <!-- exit: 1 -->             its last command ends with this code; 2 follows from `weft: error:`
+    <!-- exit: 1 -->             its last command ends with this code; `foreplan: error:` means 2
     <!-- varies: REASON -->      what it prints is not compared
     <!-- prepare: COMMANDS -->   run before it, unseen
     <!-- page not run: REASON -->  no command of the page is
@@ -93,7 +93,7 @@ class Block:
                 text += "\n" + line
             elif line.startswith("$ "):
                 if text:
-                    code = 2 if any(s.startswith("weft: error:") for s in shown) else 0
+                    code = 2 if any(s.startswith("foreplan: error:") for s in shown) else 0
                     found.append(Command(self.line + start, text, tuple(shown), code))
                 text, shown, start = line[2:], [], k
             else:

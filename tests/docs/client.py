@@ -1,4 +1,4 @@
-"""`weft` for the pages' scripts: asks the process that has loaded weft to be it (served.py)."""
+"""`foreplan` for the pages' scripts: asks a process that has loaded it to be it (served.py)."""
 
 import json
 import os

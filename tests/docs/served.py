@@ -1,4 +1,4 @@
-"""A program `weft` that costs a fork: whoever calls it is served by a process that has loaded weft.
+"""A program `foreplan` that costs a fork: a process that has loaded it serves each caller.
 
 Unlike cli/forked.py it is called by shells: many at once, in the background, and killed.
 """
@@ -26,7 +26,7 @@ _SERVE = "import sys; sys.path.insert(0, {!r}); from docs.served import serve; s
 @contextmanager
 def served(folder: Path) -> Iterator[Path]:
     """A folder with the program; it works as long as this lasts."""
-    place, program = folder / "socket", folder / "bin" / "weft"
+    place, program = folder / "socket", folder / "bin" / "foreplan"
     program.parent.mkdir(parents=True)
     client = Path(__file__).with_name("client.py")
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {client} {place} "$@"\n')

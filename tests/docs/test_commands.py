@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.commands import weft
+from cli.commands import foreplan
 
 from .blocks import PAGES, ROOT, RUN, WORDS, Block, Command, blocks_of
 from .served import served
 
 _NUMBER = re.compile(r"[-+±]*\d[\d.,:]*(?:e-?\d+)?")
 _TIME = re.compile(r"#(?: ?(?:%|µs|ms|s|min|h|d)\b| ?%)?(?: #(?: ?(?:µs|ms|s|min|h|d)\b))*")
-_REPEATS = re.compile(r"weft (plan|simulate|ic|prioritize|what-if (?!last))")
+_REPEATS = re.compile(r"foreplan (plan|simulate|ic|prioritize|what-if (?!last))")
 _TIMED = re.compile(r" took |estimates of ")
 
 
@@ -47,7 +47,7 @@ def test_the_commands_of_a_page(page: Path, programs: Path, tmp_path: Path) -> N
     environment = {
         **os.environ,
         "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "WEFT_HOME": str(tmp_path / "home"),
+        "FOREPLAN_HOME": str(tmp_path / "home"),
         "PYTHONPATH": str(scratch / "examples"),
     }
     done = subprocess.run(
@@ -155,13 +155,13 @@ def test_what_is_not_run_has_a_reason_and_its_options_exist() -> None:
             assert len(block.not_run.split()) > 2, f"{block.where}: say why it is not run"
             print(f"{block.where}: not run: {block.not_run}")
             for command in block.commands() if block.word != "python" else []:
-                for words in _calls_of_weft(command.text):
-                    done = weft(*words, "--help", cwd=ROOT)
+                for words in _calls_of_foreplan(command.text):
+                    done = foreplan(*words, "--help", cwd=ROOT)
                     assert done.returncode == 0, f"{block.where}: {command.text}\n{done.stderr}"
 
 
-def _calls_of_weft(text: str) -> list[list[str]]:
-    """The arguments of each `weft` in a line of shell."""
+def _calls_of_foreplan(text: str) -> list[list[str]]:
+    """The arguments of each `foreplan` in a line of shell."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     found: list[list[str]] = []
@@ -169,7 +169,7 @@ def _calls_of_weft(text: str) -> list[list[str]]:
     for word in lexer:
         if set(word) <= set("|&;()<>"):
             at_start, within = set(word) <= set("|&;("), False
-        elif at_start and word == "weft":
+        elif at_start and word == "foreplan":
             found.append([])
             at_start, within = False, True
         elif within:

@@ -53,7 +53,7 @@ def event_loop_of_its_own() -> Iterator[None]:
 @pytest.mark.usefixtures("event_loop_of_its_own")
 @pytest.mark.filterwarnings("default")  # of the client
 def test_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TMPDIR", "WEFT_HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
+    for name in ("TMPDIR", "FOREPLAN_HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     before = {path.name for path in NOTEBOOK.parent.iterdir()}
     notebook = read()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-import weft
+import foreplan
 
 from .blocks import ROOT
 
@@ -39,5 +39,5 @@ def _anchor(heading: str) -> str:
 
 def test_the_reference_has_every_public_name() -> None:
     page = (ROOT / "docs" / "api.md").read_text()
-    told = re.findall(r"^\.\. auto\w+:: weft\.(\w+)$", page, re.MULTILINE)
-    assert sorted(told) == sorted([*weft.__all__, "contracts"])
+    told = re.findall(r"^\.\. auto\w+:: foreplan\.(\w+)$", page, re.MULTILINE)
+    assert sorted(told) == sorted([*foreplan.__all__, "contracts"])

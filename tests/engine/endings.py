@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import answered
-from weft.engine.kernels import arrays as a
-from weft.engine.kernels.arrays import RunArrays
-from weft.model.events import (
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import answered
+from foreplan.engine.kernels import arrays as a
+from foreplan.engine.kernels.arrays import RunArrays
+from foreplan.model.events import (
     Command,
     Event,
     ItemArrived,

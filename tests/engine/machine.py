@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from engine.endings import image, under_way
-from simulation.worlds import Checked, Scattered, specs
-from twins.situations import random_instance
-from weft import registry
-from weft.checks.runs import check_run
-from weft.engine.check_state import IllegalEventError, check_state
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver, answered, record
-from weft.engine.kernels import arrays as a
-from weft.engine.retries import RetryPolicy
-from weft.engine.state import TaskState
-from weft.model import (
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.engine.check_state import IllegalEventError, check_state
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver, answered, record
+from foreplan.engine.kernels import arrays as a
+from foreplan.engine.retries import RetryPolicy
+from foreplan.engine.state import TaskState
+from foreplan.model import (
     Estimates,
     Link,
     Platform,
@@ -30,7 +28,7 @@ from weft.model import (
     Schedule,
     TaskSpec,
 )
-from weft.model.events import (
+from foreplan.model.events import (
     KINDS,
     BudgetChanged,
     Event,
@@ -52,6 +50,8 @@ from weft.model.events import (
     WakeAt,
     Woken,
 )
+from simulation.worlds import Checked, Scattered, specs
+from twins.situations import random_instance
 
 MACHINES = {  # what happens to the machines
     ProcessorJoined,

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.engine.budget import CONTINUE, BudgetTracker
+from foreplan.errors import UnaffordableError
+from foreplan.model import Run, Situation, forecast
+from foreplan.simulation.simulate import simulate_run
 from simulation.worlds import Case, Checked
-from weft import registry
-from weft.checks.runs import check_run
-from weft.engine.budget import CONTINUE, BudgetTracker
-from weft.errors import UnaffordableError
-from weft.model import Run, Situation, forecast
-from weft.simulation.simulate import simulate_run
 
 
 def priced(case: Case, seed: int, plain: bool = True) -> Case:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft import registry
-from weft.engine.budget import CUT, STOP, BudgetTracker, Experience, advised, experience_of
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.errors import UnaffordableError
-from weft.formats.weft_workflow import workflow_from_dict
-from weft.model import Estimates, Platform, Processor, Situation, Workflow, affordable, forecast
-from weft.model.events import BudgetChanged
-from weft.simulation.reality import Reality
-from weft.simulation.simulated import SimulatedExecutor
+from foreplan import registry
+from foreplan.engine.budget import CUT, STOP, BudgetTracker, Experience, advised, experience_of
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.errors import UnaffordableError
+from foreplan.formats.foreplan_workflow import workflow_from_dict
+from foreplan.model import Estimates, Platform, Processor, Situation, Workflow, affordable, forecast
+from foreplan.model.events import BudgetChanged
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulated import SimulatedExecutor
 
 N = 40  # cases of each kind
 

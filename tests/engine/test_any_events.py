@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from engine.machine import Machine
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.engine.budget import CONTINUE, CUT, STOP, BudgetTracker
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.retries import RetryPolicy
+from foreplan.model import Estimates, Link, Platform, Processor, Run, Situation
+from foreplan.model.causes import CAUSE, OUT_OF_MEMORY
+from foreplan.model.events import BudgetChanged, NewEstimates, ProcessorJoined, TaskFailed, Woken
+from foreplan.model.money import MONEY_GONE
 from simulation.fitting import Obvious, fit_case
 from simulation.worlds import Scattered
 from twins.priced import with_prices
 from twins.situations import random_instance
-from weft import registry
-from weft.checks.runs import check_run
-from weft.engine.budget import CONTINUE, CUT, STOP, BudgetTracker
-from weft.engine.coordinator import Coordinator
-from weft.engine.retries import RetryPolicy
-from weft.model import Estimates, Link, Platform, Processor, Run, Situation
-from weft.model.causes import CAUSE, OUT_OF_MEMORY
-from weft.model.events import BudgetChanged, NewEstimates, ProcessorJoined, TaskFailed, Woken
-from weft.model.money import MONEY_GONE
 
 
 class Migrating(Machine):

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 
 from engine.priced import cheapest_cost, priced, run_with
-from repeated import repetitions
-from simulation.worlds import random_case, same_record
-from weft import api, registry
-from weft.checks.runs import InvalidRunError, check_run
-from weft.engine.budget import ENOUGH_AGAIN, OVER_BUDGET, STOP, BudgetTracker
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.errors import InputError, UnaffordableError
-from weft.model import (
+from foreplan import api, registry
+from foreplan.checks.runs import InvalidRunError, check_run
+from foreplan.engine.budget import ENOUGH_AGAIN, OVER_BUDGET, STOP, BudgetTracker
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.errors import InputError, UnaffordableError
+from foreplan.model import (
     ENDS,
     Estimates,
     Platform,
@@ -26,7 +24,7 @@ from weft.model import (
     affordable,
     forecast,
 )
-from weft.model.events import (
+from foreplan.model.events import (
     BudgetChanged,
     Event,
     NewPlan,
@@ -37,8 +35,10 @@ from weft.model.events import (
     StartTask,
     TaskFinished,
 )
-from weft.simulation.reality import Reality
-from weft.simulation.simulate import simulate_run
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulate import simulate_run
+from repeated import repetitions
+from simulation.worlds import random_case, same_record
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from engine.endings import finish_all, image
-from weft import registry
-from weft.engine.check_state import IllegalEventError, check_state
-from weft.engine.coordinator import Coordinator
-from weft.engine.event_numbers import NUMBERS
-from weft.model import (
+from foreplan import registry
+from foreplan.engine.check_state import IllegalEventError, check_state
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.event_numbers import NUMBERS
+from foreplan.model import (
     Estimates,
     Item,
     Link,
@@ -20,7 +20,7 @@ from weft.model import (
     Processor,
     Workflow,
 )
-from weft.model.events import (
+from foreplan.model.events import (
     KINDS,
     Beat,
     DropTransfer,

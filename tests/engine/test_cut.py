@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from engine.priced import cheapest_cost, priced, run_with
+from foreplan.engine.budget import CUT
+from foreplan.formats.foreplan_workflow import workflow_from_dict
+from foreplan.model import ENDS, Platform, Processor, Run, affordable
+from foreplan.model.money import MONEY_GONE
+from foreplan.simulation.reality import Reality
 from simulation.worlds import Case, random_case, same_record
-from weft.engine.budget import CUT
-from weft.formats.weft_workflow import workflow_from_dict
-from weft.model import ENDS, Platform, Processor, Run, affordable
-from weft.model.money import MONEY_GONE
-from weft.simulation.reality import Reality
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

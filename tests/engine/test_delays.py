@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreplan import registry
+from foreplan.arrays import FloatArray
+from foreplan.checks.runs import check_run
+from foreplan.contracts import Order
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver, record
+from foreplan.engine.state import RunState
+from foreplan.model import Estimates, Item, Platform, Processor, Run, Situation, Workflow
+from foreplan.model.events import Command, Event, NewPlan, Replan, StartTask, TaskFinished
+from foreplan.scheduling.slack import steps_before
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulated import SimulatedExecutor
 from model.told import whom
 from twins.situations import random_situation
-from weft import registry
-from weft.arrays import FloatArray
-from weft.checks.runs import check_run
-from weft.contracts import Order
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver, record
-from weft.engine.state import RunState
-from weft.model import Estimates, Item, Platform, Processor, Run, Situation, Workflow
-from weft.model.events import Command, Event, NewPlan, Replan, StartTask, TaskFinished
-from weft.scheduling.slack import steps_before
-from weft.simulation.reality import Reality
-from weft.simulation.simulated import SimulatedExecutor
 
 
 class Dispatching:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from engine.test_replay import _follow as follow
+from foreplan import registry
+from foreplan.ends import LEFT_THERE, STANDS_STILL, expected_end
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.kernels.posing import expected_arrival, expected_finish
+from foreplan.model import Estimates
 from repeated import repetitions
 from simulation.worlds import random_case, specs
-from weft import registry
-from weft.ends import LEFT_THERE, STANDS_STILL, expected_end
-from weft.engine.coordinator import Coordinator
-from weft.engine.kernels.posing import expected_arrival, expected_finish
-from weft.model import Estimates
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weft import registry
-from weft.engine.check_state import IllegalEventError
-from weft.engine.coordinator import Coordinator
-from weft.engine.retries import RetryPolicy
-from weft.engine.state import TaskState
-from weft.model import Estimates, Item, Platform, Processor, Schedule, TaskSpec, Workflow
-from weft.model.amounts import Amount
-from weft.model.causes import CAUSE, OUT_OF_MEMORY
-from weft.model.events import (
+from foreplan import registry
+from foreplan.engine.check_state import IllegalEventError
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.retries import RetryPolicy
+from foreplan.engine.state import TaskState
+from foreplan.model import Estimates, Item, Platform, Processor, Schedule, TaskSpec, Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.causes import CAUSE, OUT_OF_MEMORY
+from foreplan.model.events import (
     CancelTask,
     Command,
     NewEstimates,
@@ -29,7 +29,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
-from weft.model.resources import Cores, Host, Request, declared_needs
+from foreplan.model.resources import Cores, Host, Request, declared_needs
 
 GB = 1e9
 

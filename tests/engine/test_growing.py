@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.checks.schedules import check_schedule
+from foreplan.engine.check_state import IllegalEventError
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver, record
+from foreplan.engine.retries import RetryPolicy
+from foreplan.engine.state import TaskState
+from foreplan.formats import load, workflow_from_dict
+from foreplan.formats.growing import added_tasks
+from foreplan.model import Estimates, Link, Platform, Processor, Run, Workflow
+from foreplan.model.events import TaskFailed, TaskFinished, TasksAdded
+from foreplan.model.growth import grow
+from foreplan.model.world import WorldFile
+from foreplan.simulation.expanding import Expanding
+from foreplan.simulation.reality import from_world
+from foreplan.simulation.simulated import SimulatedExecutor
 from repeated import repetitions
-from weft import registry
-from weft.checks.runs import check_run
-from weft.checks.schedules import check_schedule
-from weft.engine.check_state import IllegalEventError
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver, record
-from weft.engine.retries import RetryPolicy
-from weft.engine.state import TaskState
-from weft.formats import load, workflow_from_dict
-from weft.formats.growing import added_tasks
-from weft.model import Estimates, Link, Platform, Processor, Run, Workflow
-from weft.model.events import TaskFailed, TaskFinished, TasksAdded
-from weft.model.growth import grow
-from weft.model.world import WorldFile
-from weft.simulation.expanding import Expanding
-from weft.simulation.reality import from_world
-from weft.simulation.simulated import SimulatedExecutor
 
 STRATEGIES = [
     "static",
@@ -234,10 +234,10 @@ def test_planning_is_asked_for_at_once_and_knows_the_added_tasks() -> None:
 
 def test_simulate_with_a_world_that_says_what_is_added() -> None:
     content, expansions = drawn(3)
-    run = weft.simulate(
+    run = foreplan.simulate(
         load(content), platform(3), "adaptive", world={"expansions": expansions}, seed=1
     )
     check_run(run)
     assert run.n_done == run.workflow.n_tasks > len(content["tasks"])
-    same = weft.simulate(load(content), platform(3), "adaptive", seed=1)
+    same = foreplan.simulate(load(content), platform(3), "adaptive", seed=1)
     assert same.workflow.n_tasks == len(content["tasks"])

@@ -5,6 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foreplan import registry
+from foreplan.contracts import Planner
+from foreplan.engine.check_state import IllegalEventError
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import answered
+from foreplan.errors import PlanningError
+from foreplan.model import ENDS, Item, Link, Platform, Processor, Run, Workflow
+from foreplan.model.events import Event, NewEstimates, NewPlan, Replan
 from model.told import what, whom
 from repeated import repetitions
 from simulation.adapting import (
@@ -18,14 +26,6 @@ from simulation.adapting import (
     plain,
 )
 from simulation.worlds import Case, same_record, specs
-from weft import registry
-from weft.contracts import Planner
-from weft.engine.check_state import IllegalEventError
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import answered
-from weft.errors import PlanningError
-from weft.model import ENDS, Item, Link, Platform, Processor, Run, Workflow
-from weft.model.events import Event, NewEstimates, NewPlan, Replan
 
 ALL = specs(["heft"])
 FAILED = ENDS.index("failed")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft import registry
-from weft.engine.budget import CUT, BudgetTracker
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.formats.weft_workflow import workflow_from_dict
-from weft.model import Estimates, Platform, Processor
-from weft.model.events import Command, LimitsDue, Paused, SpeedChanged, StartTask, WakeAt
+from foreplan import registry
+from foreplan.engine.budget import CUT, BudgetTracker
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.formats.foreplan_workflow import workflow_from_dict
+from foreplan.model import Estimates, Platform, Processor
+from foreplan.model.events import Command, LimitsDue, Paused, SpeedChanged, StartTask, WakeAt
 
 
 def begun(

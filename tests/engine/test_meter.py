@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.priced import priced
+from foreplan import registry
+from foreplan.engine.budget import BudgetTracker
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.model import Estimates, Platform, Processor, Usage, Workflow
+from foreplan.model.events import TaskFinished
+from foreplan.simulation.simulated import SimulatedExecutor
 from simulation.worlds import random_case
-from weft import registry
-from weft.engine.budget import BudgetTracker
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.model import Estimates, Platform, Processor, Usage, Workflow
-from weft.model.events import TaskFinished
-from weft.simulation.simulated import SimulatedExecutor
 
 SPECS = ["fifo", "static", "gtp/c", "gtp/c/r", "min-min"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foreplan.arrays import FloatArray
+from foreplan.engine.online_estimates import differ_much
+from foreplan.model import Estimates, Run, Workflow
 from simulation.adapting import AVAILABILITY, case_of, made, plain
 from simulation.worlds import Case, same_record
-from weft.arrays import FloatArray
-from weft.engine.online_estimates import differ_much
-from weft.model import Estimates, Run, Workflow
 
 
 def bag(seed: int, sizes: dict[str, int], factor: float = 2.0, spread: float = 0.0) -> Case:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from engine.endings import finish_all
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import answered
-from weft.model import Estimates, Item, Link, Platform, Processor, Workflow
-from weft.model.events import (
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import answered
+from foreplan.model import Estimates, Item, Link, Platform, Processor, Workflow
+from foreplan.model.events import (
     CancelTask,
     Command,
     Event,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import weft
+import foreplan
 
-SOURCE = Path(str(weft.__file__)).parents[1]
-INSIDE = (SOURCE / "weft" / "engine", SOURCE / "weft" / "simulation")
-TOUCHED = re.compile(r"(?<!weft)\.arrays\b(?!\()")
+SOURCE = Path(str(foreplan.__file__)).parents[1]
+INSIDE = (SOURCE / "foreplan" / "engine", SOURCE / "foreplan" / "simulation")
+TOUCHED = re.compile(r"(?<!foreplan)\.arrays\b(?!\()")
 
 
 def test_only_engine_and_simulation_touch_them() -> None:
     """The import contract sees who imports the tuple, not who takes it from a state."""
-    packages = (SOURCE / name for name in ("weft", "weft_benchmarks", "weft_reproductions"))
+    packages = (
+        SOURCE / name for name in ("foreplan", "foreplan_benchmarks", "foreplan_reproductions")
+    )
     files = [path for package in packages for path in package.rglob("*.py")]
     outside = [p for p in files if not any(p.is_relative_to(room) for room in INSIDE)]
     assert len(files) > len(outside) > 200

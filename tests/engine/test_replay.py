@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import answered
+from foreplan.engine.kernels import arrays as a
+from foreplan.formats.foreplan_platform import platform_to_dict
+from foreplan.formats.foreplan_workflow import workflow_to_dict
+from foreplan.model import Estimates, Platform, Workflow
+from foreplan.model.events import Command, Event, NewPlan, Replan
 from repeated import repetitions
 from simulation.worlds import Case, random_case, specs
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import answered
-from weft.engine.kernels import arrays as a
-from weft.formats.weft_platform import platform_to_dict
-from weft.formats.weft_workflow import workflow_to_dict
-from weft.model import Estimates, Platform, Workflow
-from weft.model.events import Command, Event, NewPlan, Replan
 
 JOURNALS = Path(__file__).parent / "journals"
 LOGS = ("attempt_task", "attempt_on", "attempt_start", "attempt_finish", "attempt_end")
@@ -112,7 +112,7 @@ def journal(case: Case, spec: str) -> dict[str, Any]:
 def test_kept_journals(name: str) -> None:
     """Journals as they were once written: `python -m engine.test_replay` writes them anew."""
     kept = json.loads((JOURNALS / f"{name}.json").read_text())
-    workflow, platform = weft.load(kept["workflow"]), weft.load_platform(kept["platform"])
+    workflow, platform = foreplan.load(kept["workflow"]), foreplan.load_platform(kept["platform"])
     events = [Event.from_dict(line) for line in kept["events"]]
     cost = Estimates.declared(workflow, platform).cost
     coordinator, lines = replay(workflow, platform, cost, kept["strategy"], events)
@@ -159,7 +159,7 @@ def write_journals() -> None:
     for name, (spec, world) in KEPT.items():
         case = random_case(**world)  # type: ignore[arg-type]
         # a file may number the items otherwise
-        workflow = weft.load(workflow_to_dict(case.workflow))
+        workflow = foreplan.load(workflow_to_dict(case.workflow))
         content = journal(Case(workflow, case.platform, case.reality), spec)
         (JOURNALS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
 

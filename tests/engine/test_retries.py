@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.engine.retries import LONGEST_REST, RetryPolicy
-from weft.engine.state import TaskState
-from weft.model import Estimates, Platform, Processor, TaskSpec
-from weft.model.events import (
+import foreplan
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.engine.retries import LONGEST_REST, RetryPolicy
+from foreplan.engine.state import TaskState
+from foreplan.model import Estimates, Platform, Processor, TaskSpec
+from foreplan.model.events import (
     MACHINE_LOST,
     NO_FAULT,
     OWN_FAULT,
@@ -27,7 +27,7 @@ from weft.model.events import (
     TaskFinished,
     WakeAt,
 )
-from weft.whatif.stage import expected_world, twin
+from foreplan.whatif.stage import expected_world, twin
 
 
 class Small:
@@ -37,7 +37,7 @@ class Small:
         self, tasks: dict[str, Any], spec: str = "slack", processors: int = 1, **how: Any
     ) -> None:
         named = {name: {"cost": 10, **fields} for name, fields in tasks.items()}
-        workflow = weft.load({"tasks": named})
+        workflow = foreplan.load({"tasks": named})
         platform = Platform.build([Processor(f"p{k}", "host") for k in range(processors)])
         policy, planner = registry.strategy(spec)
         estimates = Estimates.declared(workflow, platform)

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.engine.kernels import arrays as a
+from foreplan.engine.kernels.arrays import RunArrays
+from foreplan.engine.retries import RetryPolicy
+from foreplan.model import Estimates, Item, Link, Platform, Processor, Workflow
+from foreplan.model.events import Event, ProcessorGone, ProcessorJoined, SpeedChanged, TaskFinished
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulated import SimulatedExecutor
 from model.told import whom
 from repeated import repetitions
 from simulation.worlds import Checked
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.engine.kernels import arrays as a
-from weft.engine.kernels.arrays import RunArrays
-from weft.engine.retries import RetryPolicy
-from weft.model import Estimates, Item, Link, Platform, Processor, Workflow
-from weft.model.events import Event, ProcessorGone, ProcessorJoined, SpeedChanged, TaskFinished
-from weft.simulation.reality import Reality
-from weft.simulation.simulated import SimulatedExecutor
 
 STRATEGIES = ["gtp", "gtp/c", "gtp/r", "gtp/c/r"]
 PATIENT = RetryPolicy(losses=99)
@@ -118,7 +118,7 @@ def compared(seed: int, spec: str, returns: bool) -> dict[str, int]:
             dead.add((whom(event), lives[whom(event)]))
             arguments = state.arguments(dead)
             edges, place, done, arrived, copies, _ = arguments
-            expected = weft.rewind_set(edges, place, done, arrived, copies, dead, copying(spec))
+            expected = foreplan.rewind_set(edges, place, done, arrived, copies, dead, copying(spec))
             before = arrays.status.copy()
             lives[whom(event)] += 1
         commands = coordinator.handle(event)

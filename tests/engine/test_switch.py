@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.engine.check_state import IllegalEventError
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver, record
+from foreplan.engine.retries import RetryPolicy
+from foreplan.model import Item, Platform, Processor, Run, Workflow
+from foreplan.model.events import NewStrategy
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulated import SimulatedExecutor
 from simulation.worlds import Case, Checked, random_case
-from weft import registry
-from weft.checks.runs import check_run
-from weft.engine.check_state import IllegalEventError
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver, record
-from weft.engine.retries import RetryPolicy
-from weft.model import Item, Platform, Processor, Run, Workflow
-from weft.model.events import NewStrategy
-from weft.simulation.reality import Reality
-from weft.simulation.simulated import SimulatedExecutor
 
 
 def play(case: Case, first: str, then: str, after: int) -> Run:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from engine.transitions import NEW
-from weft.engine.state import (
+from foreplan.engine.state import (
     ANYTHING,
     ATTEMPT_STEPS,
     ITEM_STEPS,
@@ -43,7 +43,7 @@ def observed() -> dict[tuple[str, str, str], set[str]]:
     tests = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-m", "engine.transitions", str(WORLDS)],
-        env={**os.environ, "WEFT_PLAIN_KERNELS": "1", "PYTHONPATH": str(tests)},
+        env={**os.environ, "FOREPLAN_PLAIN_KERNELS": "1", "PYTHONPATH": str(tests)},
         capture_output=True,
         text=True,
         check=False,

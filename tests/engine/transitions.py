@@ -1,6 +1,6 @@
 """Every change of state that the rules make in random worlds, and at which event; run by itself.
 
-The kernels must run uncompiled (WEFT_PLAIN_KERNELS), so that every write into an array is seen.
+The kernels must run uncompiled (FOREPLAN_PLAIN_KERNELS), so that every write into an array is seen.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from typing import Any
 
 import numpy as np
 
-import weft
+import foreplan
 from engine.machine import Machine
 from engine.priced import cheapest_cost, priced, run_with
-from simulation.worlds import Scattered, random_case
-from weft import registry
-from weft.engine import coordinator as decisions
-from weft.engine.budget import CUT, BudgetTracker
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.engine.hard_limit import cut_off
-from weft.engine.retries import RetryPolicy
-from weft.engine.state import AttemptState, ItemState, RunState, TaskState, TransferState
-from weft.model import Estimates, Platform, Processor
-from weft.model.events import (
+from foreplan import registry
+from foreplan.engine import coordinator as decisions
+from foreplan.engine.budget import CUT, BudgetTracker
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.engine.hard_limit import cut_off
+from foreplan.engine.retries import RetryPolicy
+from foreplan.engine.state import AttemptState, ItemState, RunState, TaskState, TransferState
+from foreplan.model import Estimates, Platform, Processor
+from foreplan.model.events import (
     OWN_FAULT,
     Event,
     ItemLost,
@@ -43,7 +42,8 @@ from weft.model.events import (
     TaskFinished,
     Woken,
 )
-from weft.simulation.reality import Reality
+from foreplan.simulation.reality import Reality
+from simulation.worlds import Scattered, random_case
 
 NEW = "-"
 ENTRIES = {NewPlan: "new_plan", NewEstimates: "new_estimates"}
@@ -178,7 +178,7 @@ class Small:
             | (more or {}).get(name, {})
             for name, before in after.items()
         }
-        workflow = weft.load({"tasks": tasks})
+        workflow = foreplan.load({"tasks": tasks})
         machines = [Processor(f"p{k}", "host", price=1.0) for k in range(processors)]
         platform = Platform.build(machines)
         policy, planner = registry.strategy(spec, budgeted="tracker" in how)

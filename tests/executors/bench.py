@@ -13,10 +13,9 @@ from typing import Any
 
 from executors.cluster import Cluster
 from executors.works import BEGUN, GATE, GIVEN, Work, call, command
-from model.told import what, whom
-from weft.executors.results import is_kept
-from weft.model import Call, Item, Platform, Ref, TaskSpec, Workflow
-from weft.model.events import (
+from foreplan.executors.results import is_kept
+from foreplan.model import Call, Item, Platform, Ref, TaskSpec, Workflow
+from foreplan.model.events import (
     MACHINE_LOST,
     NO_FAULT,
     OWN_FAULT,
@@ -39,6 +38,7 @@ from weft.model.events import (
     WakeAt,
     Woken,
 )
+from model.told import what, whom
 
 LIMIT = 60.0  # seconds for one check: a hang fails, a slow machine does not
 FINISHED, FAILED, ARRIVED = TaskFinished, TaskFailed, ItemArrived
@@ -197,7 +197,7 @@ class Bench:
     def __init__(self, works: Sequence[Work], folder: Path, functions: bool) -> None:
         self.works, self.functions = list(works), functions
         self.dir, self.place = folder / "data", folder / "place"
-        self.home = self.dir / ".weft" / "runs" / "one"
+        self.home = self.dir / ".foreplan" / "runs" / "one"
         self.home.mkdir(parents=True, exist_ok=True)
         self.place.mkdir(exist_ok=True)
         (self.dir / GIVEN).write_text(GIVEN)

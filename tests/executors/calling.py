@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from executors.waiting import next_event
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.model import Call, Workflow
+from foreplan.model.call import refs
+from foreplan.model.events import OWN_FAULT, Event, StartTask, TaskFailed, TaskFinished
 from model.told import what
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.model import Call, Workflow
-from weft.model.call import refs
-from weft.model.events import OWN_FAULT, Event, StartTask, TaskFailed, TaskFinished
 
 
 def flow(calls: Sequence[Call]) -> Workflow:
@@ -34,7 +34,7 @@ class Caller:
         self.data, self._made = data, list[LocalExecutor]()
 
     def __call__(self, *calls: Call, **options: Any) -> LocalExecutor:
-        home = self.data / ".weft" / "runs" / "x"
+        home = self.data / ".foreplan" / "runs" / "x"
         executor = LocalExecutor(
             Workload(flow(calls), calls, self.data, **options), 2, home, time.monotonic
         )

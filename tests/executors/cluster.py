@@ -138,22 +138,22 @@ def _runs(pid: int) -> bool:
 
 
 def _keys(dask_scheduler: Any) -> list[str]:
-    return [str(key) for key in dask_scheduler.tasks if str(key).startswith("weft-")]
+    return [str(key) for key in dask_scheduler.tasks if str(key).startswith("foreplan-")]
 
 
 def _only_on(name: str, dask_scheduler: Any) -> list[str]:
     [worker] = [w for w in dask_scheduler.workers.values() if w.name == name]
     alone = [task for task in worker.has_what if len(task.who_has) == 1]
     found = [str(task.key) for task in [*alone, *worker.processing]]
-    return [key for key in found if key.startswith("weft-")]
+    return [key for key in found if key.startswith("foreplan-")]
 
 
 def _plugins(dask_worker: Any) -> list[str]:
-    return [name for name in dask_worker.plugins if name.startswith("weft-")]
+    return [name for name in dask_worker.plugins if name.startswith("foreplan-")]
 
 
 def _scheduler_plugins(dask_scheduler: Any) -> list[str]:
-    return [name for name in dask_scheduler.plugins if name.startswith("weft-")]
+    return [name for name in dask_scheduler.plugins if name.startswith("foreplan-")]
 
 
 async def _schedule() -> None:

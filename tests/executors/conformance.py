@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead
 from executors.sites import Site, wait_queued
 from executors.works import Work, expected
+from foreplan.model.events import OWN_FAULT
 from model.told import what, whom
-from weft.model.events import OWN_FAULT
 
 Open = Callable[..., AbstractContextManager[Bench]]  # works, and whether where the last one was
 Check = Callable[[Site, Open], None]

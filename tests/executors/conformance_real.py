@@ -11,10 +11,9 @@ from executors.bench import ARRIVED, FAILED, FINISHED, Bench, dead, until
 from executors.conformance import ALSO_WAITS, WAITS, A, B, Entry, Open, check_results, conformance
 from executors.sites import Site, wait_queued
 from executors.works import Work
-from model.told import what, whom
-from weft.errors import InputError
-from weft.executors.results import SMALL, SmallResults, small_places
-from weft.model.events import (
+from foreplan.errors import InputError
+from foreplan.executors.results import SMALL, SmallResults, small_places
+from foreplan.model.events import (
     NO_FAULT,
     OWN_FAULT,
     Beat,
@@ -27,6 +26,7 @@ from weft.model.events import (
     StartTask,
     Woken,
 )
+from model.told import what, whom
 
 CHECKS: list[Entry] = []
 
@@ -52,8 +52,8 @@ def posted_events_come_out(site: Site, open: Open) -> None:
 
 
 def threads() -> set[threading.Thread]:
-    """Those that weft or a client of Dask would have left."""
-    names = ("weft-", "IO loop", "Timer")
+    """Those that foreplan or a client of Dask would have left."""
+    names = ("foreplan-", "IO loop", "Timer")
     return {t for t in threading.enumerate() if t.name.startswith(names)}
 
 

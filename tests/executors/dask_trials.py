@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from foreplan.executors.base import Workload
+from foreplan.executors.dask.executor import DaskExecutor
+from foreplan.model import Workflow
+from foreplan.model.call import Call
+from foreplan.model.events import Event, Paused, SpeedChanged, StartTask, TaskFinished
+from foreplan.model.workflow import Item
 from model.told import whom
-from weft.executors.base import Workload
-from weft.executors.dask.executor import DaskExecutor
-from weft.model import Workflow
-from weft.model.call import Call
-from weft.model.events import Event, Paused, SpeedChanged, StartTask, TaskFinished
-from weft.model.workflow import Item
 
 LIMIT = 60.0  # seconds; a hang must fail
 BIG = 2_000_000

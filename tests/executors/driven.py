@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 from executors.bench import Bench
 from executors.works import Work
-from weft.checks.runs import check_run
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.engine.policies.planned import Always
-from weft.engine.retries import RetryPolicy
-from weft.model import (
+from foreplan.checks.runs import check_run
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.engine.policies.planned import Always
+from foreplan.engine.retries import RetryPolicy
+from foreplan.model import (
     Estimates,
     Freedom,
     Run,
     Schedule,
     Situation,
 )
-from weft.model.events import Command, Event, Heard
-from weft.runs.estimates import Estimating
-from weft.runs.options import Options
-from weft.runs.replay import live_record
-from weft.runs.session import Session, Silent
+from foreplan.model.events import Command, Event, Heard
+from foreplan.runs.estimates import Estimating
+from foreplan.runs.options import Options
+from foreplan.runs.replay import live_record
+from foreplan.runs.session import Session, Silent
 
 
 @st.composite

@@ -11,12 +11,12 @@ from typing import Any
 from executors.bench import Bench, Watched, limited, until
 from executors.cluster import Cluster
 from executors.works import Work
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.model import Estimates, Link, Platform, Processor
-from weft.model.world import WorldFile
-from weft.simulation.reality import from_world
-from weft.simulation.simulated import SimulatedExecutor
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.model import Estimates, Link, Platform, Processor
+from foreplan.model.world import WorldFile
+from foreplan.simulation.reality import from_world
+from foreplan.simulation.simulated import SimulatedExecutor
 
 REAL = frozenset({"fails", "real", "results"})
 
@@ -100,7 +100,7 @@ class Dask(Site):
     shared: bool = False
 
     def executor(self, bench: Bench, **options: Any) -> Any:
-        from weft.executors.dask.executor import DaskExecutor
+        from foreplan.executors.dask.executor import DaskExecutor
 
         cluster: Cluster = options["cluster"]
         return DaskExecutor(

@@ -12,18 +12,18 @@ import pytest
 
 from executors.bench import dead, until
 from executors.waiting import next_event
-from weft.errors import InputError
-from weft.executors.allotments import OF_CORES, OF_MEMORY, THREADS
-from weft.executors.base import Workload
-from weft.executors.control_groups import NOT_WANTED
-from weft.executors.gpus import VISIBLE
-from weft.executors.limits import groups
-from weft.executors.local.scheme import SCHEME, read_place
-from weft.executors.local.this_machine import platform_of
-from weft.model import Call, TaskSpec, Workflow
-from weft.model.amounts import Amount
-from weft.model.events import CancelTask, Event, StartTask, TaskFailed, TaskFinished
-from weft.model.resources import Request
+from foreplan.errors import InputError
+from foreplan.executors.allotments import OF_CORES, OF_MEMORY, THREADS
+from foreplan.executors.base import Workload
+from foreplan.executors.control_groups import NOT_WANTED
+from foreplan.executors.gpus import VISIBLE
+from foreplan.executors.limits import groups
+from foreplan.executors.local.scheme import SCHEME, read_place
+from foreplan.executors.local.this_machine import platform_of
+from foreplan.model import Call, TaskSpec, Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.events import CancelTask, Event, StartTask, TaskFailed, TaskFinished
+from foreplan.model.resources import Request
 
 MB, GB = 10**6, 10**9
 SEEN = (OF_CORES, OF_MEMORY, "OMP_NUM_THREADS", VISIBLE)
@@ -57,7 +57,7 @@ class Machine:
         calls = more.pop("calls", None)
         self.folder, self.attempts = folder, 0
         work = Workload(workflow(requests, commands), calls, folder, **more)
-        home = folder / ".weft" / "runs" / "x"
+        home = folder / ".foreplan" / "runs" / "x"
         self.executor: Any = SCHEME.open(on, work, home, time.monotonic)
 
     def start(self, task: int, *cores: int, amounts: tuple[float, ...] = NOTHING_ASKED) -> int:
@@ -88,7 +88,7 @@ def machine(tmp_path: Path) -> Iterator[Any]:
 
 
 PRINTED = " ".join(f"{name}=${{{name}-}}" for name in SEEN)
-PRINTS = f"echo {PRINTED} > $WEFT_DIR/$WEFT_TASK.seen"
+PRINTS = f"echo {PRINTED} > $FOREPLAN_DIR/$FOREPLAN_TASK.seen"
 
 
 def seen(machine: Machine, task: int) -> dict[str, str]:
@@ -145,7 +145,7 @@ def test_functions_see_what_they_hold(machine: Any) -> None:
     ]
 
 
-WAITS = "echo $$ > $WEFT_DIR/$WEFT_TASK.pid; trap '' TERM; sleep 600 & wait; sleep 600"
+WAITS = "echo $$ > $FOREPLAN_DIR/$FOREPLAN_TASK.pid; trap '' TERM; sleep 600 & wait; sleep 600"
 
 
 def test_gpus_are_given_again_once_a_process_is_dead(
@@ -238,7 +238,7 @@ def test_a_function_is_held_to_its_memory(machine: Any) -> None:
     assert isinstance(m.run(4, 0, amounts=(1e9, 0.0)), TaskFinished)
 
 
-AFFINITY = "grep Cpus_allowed_list /proc/self/status | cut -f 2 > $WEFT_DIR/$WEFT_TASK.seen"
+AFFINITY = "grep Cpus_allowed_list /proc/self/status | cut -f 2 > $FOREPLAN_DIR/$FOREPLAN_TASK.seen"
 
 
 def numbers(text: str) -> list[int]:

@@ -15,22 +15,28 @@ from pathlib import Path
 import pytest
 
 from executors.waiting import LIMIT, ended, pipe_of_life
-from weft.executors.command import CommandJob, CommandOutcome, run_command, unlisted, usual_shell
-from weft.executors.processes import Stop, has_left_behind, kill_left_behind, wait_readable
-from weft.executors.workspace import (
+from foreplan.executors.command import (
+    CommandJob,
+    CommandOutcome,
+    run_command,
+    unlisted,
+    usual_shell,
+)
+from foreplan.executors.processes import Stop, has_left_behind, kill_left_behind, wait_readable
+from foreplan.executors.workspace import (
     Workspace,
     done_line,
     read_done,
     read_marker,
     tail_of,
 )
-from weft.shell import named_files
+from foreplan.shell import named_files
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> CommandJob:
     data = tmp_path / "data"
-    home = data / ".weft" / "runs" / "x"
+    home = data / ".foreplan" / "runs" / "x"
     for place in ("attempts", "logs"):
         (home / place).mkdir(parents=True)
     scratch, log = str(home / "attempts" / "7"), str(home / "logs" / "7")
@@ -91,7 +97,7 @@ def test_an_output_of_an_earlier_time_is_not_seen(job: CommandJob) -> None:
 
 
 def test_the_environment_says_what_it_is(job: CommandJob) -> None:
-    assert run(job, 'echo "$WEFT_DIR $WEFT_TASK $WEFT_ATTEMPT"').problem is None
+    assert run(job, 'echo "$FOREPLAN_DIR $FOREPLAN_TASK $FOREPLAN_ATTEMPT"').problem is None
     assert Path(job.log + ".out").read_text() == f"{job.dir} t 7\n"
 
 
@@ -153,7 +159,7 @@ def test_the_first_error_ends_a_command(job: CommandJob, command: str, code: int
 
 def test_without_bash_it_is_sh(job: CommandJob, monkeypatch: pytest.MonkeyPatch) -> None:
     usual_shell.cache_clear()
-    monkeypatch.setattr("weft.executors.command.shutil.which", lambda _: None)
+    monkeypatch.setattr("foreplan.executors.command.shutil.which", lambda _: None)
     try:
         assert usual_shell()[0] == "/bin/sh"
         assert run(job, "false; true").exit == 1
@@ -346,10 +352,12 @@ def again(kept: str | None) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_can_be_run_again(job: CommandJob) -> None:
-    """In its directory, with its inputs and what weft has set; it stops at the first error, too."""
+    """In its directory, with its inputs and foreplan's variables; it stops at the first error."""
     Path(job.dir, "in").write_text("there")
     keep = job.scratch + ".failed"
-    command = "cat in\necho \" '$WEFT_TASK' $WEFT_ATTEMPT\"; basename $PWD\nfalse\necho not this"
+    command = (
+        "cat in\necho \" '$FOREPLAN_TASK' $FOREPLAN_ATTEMPT\"; basename $PWD\nfalse\necho not this"
+    )
     outcome = run(job, command, keep=keep, inputs=("in",), task="it's")
     assert outcome.exit == 1
     done = again(outcome.kept)
@@ -358,7 +366,7 @@ def test_the_command_can_be_run_again(job: CommandJob) -> None:
     text = Path(keep, "command.sh").read_text()
     assert command in text
     assert "it exited with code 1" in text
-    assert "WEFT_RUN" not in text  # else it would be taken for what a killed run has left
+    assert "FOREPLAN_RUN" not in text  # else it would be taken for what a killed run has left
     assert os.stat(os.path.join(keep, "command.sh")).st_mode & 0o777 == 0o700
 
 
@@ -376,7 +384,7 @@ def test_the_script_is_not_written_through_a_link(job: CommandJob) -> None:
     outcome = run(job, "sh command.sh; false", keep=keep, inputs=("command.sh",))
     assert own.read_text() == "mine"
     assert outcome.kept is not None
-    assert Path(keep, "weft-command.sh").exists()
+    assert Path(keep, "foreplan-command.sh").exists()
 
 
 def test_what_was_stopped_is_not_kept(job: CommandJob) -> None:
@@ -416,9 +424,11 @@ def test_a_note_that_was_cut_short_is_no_note(tmp_path: Path) -> None:
 
 
 def test_names_in_a_command() -> None:
-    found = named_files("a/../b <in>out --file=c.csv; ./d 'e f' -x /abs ../up .weft/x $V |tee g")
+    found = named_files(
+        "a/../b <in>out --file=c.csv; ./d 'e f' -x /abs ../up .foreplan/x $V |tee g"
+    )
     assert {"b", "in", "out", "c.csv", "d", "e f", "g"} <= set(found)
-    assert not {"/abs", "../up", ".weft/x", "-x", "--file=c.csv"} & set(found)
+    assert not {"/abs", "../up", ".foreplan/x", "-x", "--file=c.csv"} & set(found)
     assert "a" in named_files("cat 'not closed a")
 
 
@@ -443,7 +453,7 @@ def test_a_time_out_ends_the_whole_group(job: CommandJob, life: int) -> None:
 def test_who_does_not_listen_is_killed(
     job: CommandJob, life: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.executors.command.GRACE", 0.2)
+    monkeypatch.setattr("foreplan.executors.command.GRACE", 0.2)
     outcome = run(job, "trap '' TERM; exec 3>life; while :; do sleep 1000; done", timeout=0.6)
     assert outcome.timed_out
     assert outcome.signal == 9
@@ -460,7 +470,7 @@ def test_who_lingers_in_the_background_is_ended(job: CommandJob, life: int) -> N
 def test_another_thread_can_stop_it(
     job: CommandJob, life: int, deaf: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.executors.processes.GRACE", 0.2)
+    monkeypatch.setattr("foreplan.executors.processes.GRACE", 0.2)
     ignore = "trap '' TERM; " if deaf else ""
     command = f"{ignore}exec 3>life; echo >&3; sleep 1000 & wait; sleep 1000"
     stop = Stop()
@@ -499,7 +509,7 @@ def test_nothing_runs_on_if_nobody_waits_for_it(
         assert wait_readable((life,), LIMIT)
         raise KeyError
 
-    monkeypatch.setattr("weft.executors.command.wait_exit", refuse)
+    monkeypatch.setattr("foreplan.executors.command.wait_exit", refuse)
     with pytest.raises(KeyError):
         run_command(replace(job, command="exec 3>life; echo >&3; sleep 1000"))
     assert ended(life)
@@ -514,7 +524,7 @@ def test_where_the_system_cannot_tell_of_exits(
     job: CommandJob, life: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open")
-    monkeypatch.setattr("weft.executors.processes._WAITID", None)
+    monkeypatch.setattr("foreplan.executors.processes._WAITID", None)
     assert run(job, "echo > a", "a").problem is None
     outcome = run(job, "exec 3>life; sleep 1000 & sleep 1000", timeout=0.6)
     assert outcome.timed_out

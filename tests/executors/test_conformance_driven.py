@@ -25,8 +25,8 @@ from executors.sites import (
     Site,
 )
 from executors.works import Work, expected
+from foreplan.model.world import WorldFile
 from runs.people import nothing_starts_where_it_leaves
-from weft.model.world import WorldFile
 
 SEEDS = st.integers(0, 2**32 - 1)
 MOVES = st.sampled_from([0, 3, 8])
@@ -48,7 +48,7 @@ def bench_of(
     site: Site, works: list[Work], cluster: Cluster | None = None, **options: Any
 ) -> Iterator[Bench]:
     with (
-        tempfile.TemporaryDirectory(prefix="weft-") as folder,
+        tempfile.TemporaryDirectory(prefix="foreplan-") as folder,
         site.open(works, Path(folder), cluster, **options) as bench,
     ):
         yield bench

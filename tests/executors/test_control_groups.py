@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.executors import limits
-from weft.executors.control_groups import (
+from foreplan.executors import limits
+from foreplan.executors.control_groups import (
     NOT_WANTED,
     Group,
     Groups,
@@ -20,8 +20,8 @@ from weft.executors.control_groups import (
     granted_memory,
     granted_processors,
 )
-from weft.executors.limits import Limit, fenced, in_words, is_refused
-from weft.executors.local.this_machine import available_memory, available_processors
+from foreplan.executors.limits import Limit, fenced, in_words, is_refused
+from foreplan.executors.local.this_machine import available_memory, available_processors
 
 GB = 10**9
 
@@ -153,7 +153,7 @@ def test_a_group_that_has_processes_of_others_stays_as_it_is(
     write = Path.write_text
 
     def busy(path: Path, text: str) -> int:
-        leaf = path.parent / f"weft-{own}" / "cgroup.procs"
+        leaf = path.parent / f"foreplan-{own}" / "cgroup.procs"
         if path.name == "cgroup.subtree_control" and not leaf.exists():
             raise OSError(16, "Device or resource busy")
         return write(path, text)
@@ -162,7 +162,7 @@ def test_a_group_that_has_processes_of_others_stays_as_it_is(
     assert find_groups(crowded) is None
     assert find_groups(alone) is not None
     top = alone / "sys/fs/cgroup"
-    assert (top / f"weft-{own}" / "cgroup.procs").read_text() == own
+    assert (top / f"foreplan-{own}" / "cgroup.procs").read_text() == own
     assert (top / "cgroup.subtree_control").read_text() == "+memory +cpu"
 
 

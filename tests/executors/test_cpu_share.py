@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executors.bench import until
-from weft.executors.cpu_share import (
+from foreplan.executors.cpu_share import (
     CpuTimes,
     cpu_share,
     times_of_thread,

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from model.told import what, whom
-from weft.model.events import (
+from foreplan.model.events import (
     ItemArrived,
     ItemLost,
     ProcessorGone,
@@ -19,6 +18,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
+from model.told import what, whom
 
 distributed = pytest.importorskip("distributed")
 
@@ -35,11 +35,11 @@ from executors.dask_trials import (  # noqa: E402
     take,
     wait_for,
 )
-from weft.errors import InputError, WeftError  # noqa: E402
-from weft.executors.results import is_kept  # noqa: E402
-from weft.model import Platform, Workflow  # noqa: E402
-from weft.model.call import Call, Ref  # noqa: E402
-from weft.model.events import (  # noqa: E402
+from foreplan.errors import ForeplanError, InputError  # noqa: E402
+from foreplan.executors.results import is_kept  # noqa: E402
+from foreplan.model import Platform, Workflow  # noqa: E402
+from foreplan.model.call import Call, Ref  # noqa: E402
+from foreplan.model.events import (  # noqa: E402
     NO_FAULT,
     OWN_FAULT,
     CancelTask,
@@ -48,13 +48,13 @@ from weft.model.events import (  # noqa: E402
     SendItem,
     StartTask,
 )
-from weft.model.platform import Processor  # noqa: E402
-from weft.model.workflow import Item, TaskSpec  # noqa: E402
+from foreplan.model.platform import Processor  # noqa: E402
+from foreplan.model.workflow import Item, TaskSpec  # noqa: E402
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    home = tmp_path / ".weft" / "runs" / "r"
+    home = tmp_path / ".foreplan" / "runs" / "r"
     home.mkdir(parents=True)
     return home
 
@@ -85,7 +85,7 @@ def test_calls_move_their_results_and_products_come_home(threads: str, home: Pat
         finish(executor, 2, 2, 1)
         assert is_kept(home / "results", 2)
         assert executor.result(2) == 8
-        with pytest.raises(WeftError, match="'t0' is not kept"):
+        with pytest.raises(ForeplanError, match="'t0' is not kept"):
             executor.result(0)
         assert executor.next_event(wait=False) is None
 

@@ -11,14 +11,14 @@ import pytest
 from executors.bench import until
 from executors.cluster import Cluster
 from executors.waiting import next_event
-from weft.executors.allotments import OF_CORES, OF_MEMORY
-from weft.executors.base import Workload
-from weft.executors.dask.messages import Worker
-from weft.executors.dask.scheme import SCHEME
-from weft.executors.gpus import VISIBLE
-from weft.model import Call, Item, TaskSpec, Workflow
-from weft.model.amounts import Amount
-from weft.model.events import (
+from foreplan.executors.allotments import OF_CORES, OF_MEMORY
+from foreplan.executors.base import Workload
+from foreplan.executors.dask.messages import Worker
+from foreplan.executors.dask.scheme import SCHEME
+from foreplan.executors.gpus import VISIBLE
+from foreplan.model import Call, Item, TaskSpec, Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.events import (
     CancelTask,
     ItemArrived,
     Prepare,
@@ -28,7 +28,7 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
-from weft.model.resources import Request
+from foreplan.model.resources import Request
 
 pytest.importorskip("distributed")
 
@@ -42,7 +42,7 @@ class Trial:
     """An executor on workers of two threads."""
 
     def __init__(self, cluster: Cluster, folder: Path, commands: list[str], **more: Any) -> None:
-        from weft.executors.dask.executor import DaskExecutor
+        from foreplan.executors.dask.executor import DaskExecutor
 
         self.names = cluster.have(2, **more.pop("workers", LARGE))
         request = more.pop("request", ASKS)
@@ -55,7 +55,7 @@ class Trial:
         workflow = Workflow.from_items(
             "w", [f"t{t}" for t in range(n)], [1.0] * n, items, specs=specs
         )
-        home = folder / ".weft" / "runs" / "one"
+        home = folder / ".foreplan" / "runs" / "one"
         home.mkdir(parents=True)
         work = Workload(workflow, directory=folder, **more)
         self.executor = DaskExecutor(work, cluster.address, home, lambda: 0.0)

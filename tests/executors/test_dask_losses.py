@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from model.told import what, whom
-from weft.model.events import (
+from foreplan.model.events import (
     ItemArrived,
     ItemLost,
     Paused,
@@ -21,6 +20,7 @@ from weft.model.events import (
     ProcessorJoined,
     TaskFailed,
 )
+from model.told import what, whom
 
 pytest.importorskip("distributed")
 
@@ -39,17 +39,17 @@ from executors.dask_trials import (
     take_until,
     wait_for,
 )
-from weft.errors import InputError, WeftError
-from weft.executors.base import Workload
-from weft.executors.dask.executor import DaskExecutor
-from weft.executors.dask.tasks import Reporter
-from weft.model.call import Call, Ref
-from weft.model.events import NO_FAULT, Prepare, SendItem, StartTask
+from foreplan.errors import ForeplanError, InputError
+from foreplan.executors.base import Workload
+from foreplan.executors.dask.executor import DaskExecutor
+from foreplan.executors.dask.tasks import Reporter
+from foreplan.model.call import Call, Ref
+from foreplan.model.events import NO_FAULT, Prepare, SendItem, StartTask
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    home = tmp_path / ".weft" / "runs" / "r"
+    home = tmp_path / ".foreplan" / "runs" / "r"
     home.mkdir(parents=True)
     return home
 
@@ -205,7 +205,7 @@ def test_a_lost_scheduler_is_told(processes: Processes, home: Path) -> None:
         finish(executor, 0, 0, 0)
         processes.scheduler.kill()
         processes.scheduler.wait()
-        with pytest.raises(WeftError, match=r"lost the Dask scheduler at .*weft resume"):
+        with pytest.raises(ForeplanError, match=r"lost the Dask scheduler at .*foreplan resume"):
             take_until(executor, Paused)
         assert executor.result(0) == 1
 

@@ -10,18 +10,18 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
-import weft  # noqa: E402
+import foreplan  # noqa: E402
 from executors.dask_trials import BIG, blob, finish, functions, length, running, take  # noqa: E402
+from foreplan.executors.base import find_scheme  # noqa: E402
+from foreplan.executors.dask.cluster import LINK  # noqa: E402
+from foreplan.history.records import History, TransferRecord  # noqa: E402
+from foreplan.history.repository import Repository  # noqa: E402
+from foreplan.model import Link, Platform  # noqa: E402
+from foreplan.model.call import Call, Ref  # noqa: E402
+from foreplan.model.events import ItemArrived, SendItem  # noqa: E402
+from foreplan.model.platform import Processor  # noqa: E402
+from foreplan.runs.estimates import expect, with_links  # noqa: E402
 from model.told import whom  # noqa: E402
-from weft.executors.base import find_scheme  # noqa: E402
-from weft.executors.dask.cluster import LINK  # noqa: E402
-from weft.history.records import History, TransferRecord  # noqa: E402
-from weft.history.repository import Repository  # noqa: E402
-from weft.model import Link, Platform  # noqa: E402
-from weft.model.call import Call, Ref  # noqa: E402
-from weft.model.events import ItemArrived, SendItem  # noqa: E402
-from weft.model.platform import Processor  # noqa: E402
-from weft.runs.estimates import expect, with_links  # noqa: E402
 
 MB = 1e6
 
@@ -65,16 +65,16 @@ def test_a_source_that_does_not_hold_it_is_replaced(three: Any, tmp_path: Path) 
 def test_a_run_begins_with_the_links_of_former_runs(
     three: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "home"))
     on = three.scheduler_address.replace("tcp", "dask")
     _, machines = find_scheme(on).look(on)
     with Repository() as repository:
         repository.add([], [TransferRecord(1.0, "r", machines[2], machines[0], 10 * MB, 5.0)])
     tasks = {"name": "t", "tasks": {"a": {"run": "true"}, "b": {"run": "true"}}}
-    platform = weft.run(tasks, on=on, dir=tmp_path).run.platform
+    platform = foreplan.run(tasks, on=on, dir=tmp_path).run.platform
     assert platform.time_per_unit[0, 2] == platform.time_per_unit[2, 0] == 5 / (10 * MB)
     assert platform.time_per_unit[0, 1] == platform.time_per_unit[1, 2] == LINK.time_per_unit
-    planned = expect(weft.load(tasks), on=on).platform
+    planned = expect(foreplan.load(tasks), on=on).platform
     assert (planned.time_per_unit == platform.time_per_unit).all()
     later = with_links(planned, lambda p: machines[p], History(), platform)
     assert later is planned

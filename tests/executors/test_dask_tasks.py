@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from weft.executors.dask import tasks as dask_tasks
-from weft.executors.dask.messages import (
+from foreplan.executors.dask import tasks as dask_tasks
+from foreplan.executors.dask.messages import (
     CopyMessage,
     GoneMessage,
     JoinMessage,
@@ -25,37 +25,37 @@ from weft.executors.dask.messages import (
     pack,
     unpack,
 )
-from weft.executors.dask.tasks import Reporter
+from foreplan.executors.dask.tasks import Reporter
 
 _LOADED = """
-import sys, weft.executors.dask.tasks
-print(*sorted(name for name in sys.modules if name.startswith("weft.")))
+import sys, foreplan.executors.dask.tasks
+print(*sorted(name for name in sys.modules if name.startswith("foreplan.")))
 """
 
 
 def test_workers_and_scheduler_import_little() -> None:
-    """All wait while they do: all of `weft.model` took a first run a third of a second."""
+    """All wait while they do: all of `foreplan.model` took a first run a third of a second."""
     command = [sys.executable, "-c", _LOADED]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded) == {
-        "weft.executors",
-        "weft.executors.cpu_share",
-        "weft.executors.dask",
-        "weft.executors.dask.messages",
-        "weft.executors.dask.tasks",
-        "weft.executors.packing",
-        "weft.executors.progress",
-        "weft.executors.usage",
-        "weft.lazy",
-        "weft.version",
+        "foreplan.executors",
+        "foreplan.executors.cpu_share",
+        "foreplan.executors.dask",
+        "foreplan.executors.dask.messages",
+        "foreplan.executors.dask.tasks",
+        "foreplan.executors.packing",
+        "foreplan.executors.progress",
+        "foreplan.executors.usage",
+        "foreplan.lazy",
+        "foreplan.version",
     }
 
 
 def test_what_dask_is_asked_for_is_there() -> None:
     """A function that it must import from elsewhere brings more with it, in the middle of a run."""
-    from weft.executors.dask import cluster as dask_cluster
-    from weft.executors.dask import submissions as dask_submissions
-    from weft.executors.dask import workers as dask_workers
+    from foreplan.executors.dask import cluster as dask_cluster
+    from foreplan.executors.dask import submissions as dask_submissions
+    from foreplan.executors.dask import workers as dask_workers
 
     rooms = (dask_cluster, dask_submissions, dask_workers)
     known = [f for room in rooms for f in vars(room).values() if isfunction(f)]

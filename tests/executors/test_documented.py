@@ -1,4 +1,4 @@
-"""The executor of docs/executors.md: it passes the conformance suite, and `weft run` finds it."""
+"""The executor of docs/executors.md passes the conformance suite, and `run` finds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from executors.conformance import CHECKS as FOR_ALL
 from executors.conformance import Entry
 from executors.conformance_real import CHECKS as FOR_REAL
 from executors.sites import REAL, Site
-from weft.executors.base import Workload
+from foreplan.executors.base import Workload
 
 PAGE = Path(__file__).parents[2] / "docs" / "executors.md"
 HAS = REAL | {"stops", "keeps", "tails"}
@@ -37,19 +37,19 @@ def code() -> str:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The package of the page, as an installer would leave it."""
     folder = tmp_path_factory.mktemp("site-packages")
-    (folder / "weft_hosts.py").write_text(code())
-    info = folder / "weft_hosts-1.dist-info"
+    (folder / "foreplan_hosts.py").write_text(code())
+    info = folder / "foreplan_hosts-1.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: weft-hosts\nVersion: 1\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: foreplan-hosts\nVersion: 1\n")
     declared = re.search(r'hosts = "(.*)"', PAGE.read_text())
     assert declared is not None
-    (info / "entry_points.txt").write_text(f"[weft.executors]\nhosts = {declared[1]}\n")
+    (info / "entry_points.txt").write_text(f"[foreplan.executors]\nhosts = {declared[1]}\n")
     sys.path.insert(0, str(folder))
     try:
         yield folder
     finally:
         sys.path.remove(str(folder))
-        sys.modules.pop("weft_hosts", None)
+        sys.modules.pop("foreplan_hosts", None)
 
 
 class Hosts(Site):
@@ -58,7 +58,7 @@ class Hosts(Site):
     def executor(self, bench: Bench, **options: Any) -> Any:
         work = Workload(bench.workflow, directory=bench.dir)
         hosts = {"one": "sh -c", "two": "nice sh -c"}
-        made = importlib.import_module("weft_hosts").HostsExecutor
+        made = importlib.import_module("foreplan_hosts").HostsExecutor
         return made(hosts, work, bench.home, bench.clock, None)
 
     def queued(self, executor: Any) -> bool:
@@ -93,25 +93,25 @@ tasks:
 """
 
 
-def weft(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from weft.cli import main; main()", *words]
+def foreplan(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from foreplan.cli import main; main()", *words]
     path = os.pathsep.join([str(installed), *sys.path])
-    env = {**os.environ, "PYTHONPATH": path, "WEFT_HOME": str(folder / "home")}
+    env = {**os.environ, "PYTHONPATH": path, "FOREPLAN_HOME": str(folder / "home")}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
 
 
-def test_weft_finds_it(installed: Path, tmp_path: Path) -> None:
+def test_foreplan_finds_it(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "wf.yaml").write_text(WORKFLOW)
     (tmp_path / "hosts").write_text("one: sh -c\ntwo: nice sh -c\n")
-    done = weft(installed, tmp_path, "run", "wf.yaml", "--on", "hosts:hosts", "-q")
+    done = foreplan(installed, tmp_path, "run", "wf.yaml", "--on", "hosts:hosts", "-q")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "c").read_text() == "one\ntwo\n"
-    report = weft(installed, tmp_path, "report", "last")
+    report = foreplan(installed, tmp_path, "report", "last")
     assert "hosts:hosts" in report.stdout + report.stderr
-    plan = weft(installed, tmp_path, "plan", "wf.yaml", "--on", "hosts:hosts", "--json")
+    plan = foreplan(installed, tmp_path, "plan", "wf.yaml", "--on", "hosts:hosts", "--json")
     assert plan.returncode == 0, plan.stderr
     assert '"two"' in plan.stdout
-    asked = weft(
+    asked = foreplan(
         installed, tmp_path, "what-if", "wf.yaml", "--on", "hosts:hosts", "--remove", "two"
     )
     assert asked.returncode == 0, asked.stderr
@@ -119,8 +119,8 @@ def test_weft_finds_it(installed: Path, tmp_path: Path) -> None:
 
 def test_what_it_refuses(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "wf.yaml").write_text(WORKFLOW)
-    missing = weft(installed, tmp_path, "run", "wf.yaml", "--on", "hosts:none")
+    missing = foreplan(installed, tmp_path, "run", "wf.yaml", "--on", "hosts:none")
     assert (missing.returncode, "cannot read it" in missing.stderr) == (2, True)
-    unknown = weft(installed, tmp_path, "run", "wf.yaml", "--on", "hostz:none")
+    unknown = foreplan(installed, tmp_path, "run", "wf.yaml", "--on", "hostz:none")
     assert (unknown.returncode, "`hosts:FILE`" in unknown.stderr) == (2, True)
-    assert not (tmp_path / ".weft").exists()
+    assert not (tmp_path / ".foreplan").exists()

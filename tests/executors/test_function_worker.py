@@ -17,12 +17,12 @@ import pytest
 
 from executors.calling import Caller, reason, run, value
 from executors.waiting import LIMIT
+from foreplan.errors import ForeplanError
+from foreplan.executors.processes import wait_readable
+from foreplan.executors.results import result_path
+from foreplan.model import Call, Ref
+from foreplan.model.events import MACHINE_LOST, ItemLost, TaskFailed, TaskFinished
 from model.told import whom
-from weft.errors import WeftError
-from weft.executors.processes import wait_readable
-from weft.executors.results import result_path
-from weft.model import Call, Ref
-from weft.model.events import MACHINE_LOST, ItemLost, TaskFailed, TaskFinished
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ import time
 from pathlib import Path
 import numpy as np
 from beside import double
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.model import Call, Ref, Workflow
-from weft.model.events import StartTask
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.model import Call, Ref, Workflow
+from foreplan.model.events import StartTask
 
 class Thing:
     def __init__(self, x):
@@ -95,7 +95,7 @@ def mine(x):
 
 none = np.array([], dtype=np.int32)
 workflow = Workflow.from_edges("f", ["a"], none, none, np.array([]))
-home = Path(".weft/runs/x")
+home = Path(".foreplan/runs/x")
 executor = LocalExecutor(Workload(workflow, [Call(mine, (4,))]), 1, home, time.monotonic)
 executor.perform(StartTask(0, 0, 0, 0.0))
 event = executor.next_event()
@@ -121,7 +121,7 @@ def test_a_process_serves_many_calls(caller: Caller) -> None:
 
 def test_it_runs_in_the_data_directory_and_knows_what_it_is(caller: Caller, tmp_path: Path) -> None:
     def look() -> list[str]:
-        found = [os.getcwd(), os.environ["WEFT_TASK"], os.environ["WEFT_ATTEMPT"]]
+        found = [os.getcwd(), os.environ["FOREPLAN_TASK"], os.environ["FOREPLAN_ATTEMPT"]]
         os.chdir("/")
         return found
 
@@ -139,7 +139,7 @@ def test_what_is_printed_is_logged(caller: Caller, tmp_path: Path) -> None:
     executor = caller(Call(speak, ("one",)), Call(speak, ("two",)), Call(int))
     for task in range(3):
         run(executor, task, task)
-    logs = tmp_path / ".weft" / "runs" / "x" / "logs"
+    logs = tmp_path / ".foreplan" / "runs" / "x" / "logs"
     assert (logs / "0-t0.out").read_text().splitlines() in (
         ["one", "by a child: one"],
         ["by a child: one", "one"],
@@ -186,7 +186,7 @@ def test_what_cannot_be_pickled_is_told(caller: Caller) -> None:
         problem = reason(run(executor, task, task))
         assert problem.startswith("it cannot be sent to a worker process: TypeError: cannot")
     assert value(executor, 3) == 0
-    with pytest.raises(WeftError, match="task 't0' has no result: it has not finished"):
+    with pytest.raises(ForeplanError, match="task 't0' has no result: it has not finished"):
         executor.result(0)
 
 
@@ -267,5 +267,5 @@ def test_a_result_that_cannot_be_read_is_told(caller: Caller) -> None:
     executor = caller(Call(int))
     value(executor)
     Path(result_path(executor._jobs.results, 0)).write_bytes(pickle.dumps([1, 2, 3])[:-3])
-    with pytest.raises(WeftError, match="the result of task 't0' cannot be read"):
+    with pytest.raises(ForeplanError, match="the result of task 't0' cannot be read"):
         executor.result(0)

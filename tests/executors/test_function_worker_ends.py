@@ -13,10 +13,10 @@ import pytest
 
 from executors.calling import Caller, holding, reason, run, value
 from executors.waiting import LIMIT, children, ended, pipe_of_life
+from foreplan.executors.processes import wait_readable
+from foreplan.model import Call
+from foreplan.model.events import NO_FAULT, CancelTask, StartTask, TaskFinished
 from model.told import whom
-from weft.executors.processes import wait_readable
-from weft.model import Call
-from weft.model.events import NO_FAULT, CancelTask, StartTask, TaskFinished
 
 
 @pytest.fixture
@@ -67,10 +67,10 @@ KILLED = """
 import os, sys, time
 from pathlib import Path
 import numpy as np
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.model import Call, Workflow
-from weft.model.events import StartTask
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.model import Call, Workflow
+from foreplan.model.events import StartTask
 
 def hold():
     import subprocess
@@ -89,9 +89,9 @@ workflow = Workflow.from_edges("f", ["t0", "t1"], none, none, np.array([]))
 data = Path(sys.argv[1])
 calls = [Call(hold), Call(finish)]
 work = Workload(workflow, calls, data)
-executor = LocalExecutor(work, 2, data / ".weft/runs/x", time.monotonic)
+executor = LocalExecutor(work, 2, data / ".foreplan/runs/x", time.monotonic)
 executor.perform(StartTask(1, 1, 1, 0.0))
-while not (data / ".weft/runs/x/attempts/done.jsonl").exists():
+while not (data / ".foreplan/runs/x/attempts/done.jsonl").exists():
     time.sleep(0.01)
 executor.perform(StartTask(0, 0, 0, 0.0))
 time.sleep(1000)

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from weft.errors import InputError
-from weft.executors.gpus import VISIBLE, gpu_names, visible_gpus
-from weft.executors.holdings import Holdings
+from foreplan.errors import InputError
+from foreplan.executors.gpus import VISIBLE, gpu_names, visible_gpus
+from foreplan.executors.holdings import Holdings
 
 
 def waiting(holdings: Holdings, *take: object) -> tuple[threading.Thread, list[object]]:

@@ -17,17 +17,16 @@ from typing import Any
 import pytest
 
 from executors.waiting import LIMIT, children, ended, next_event, pipe_of_life
-from model.told import what, whom
-from weft.contracts import Machines
-from weft.errors import InputError
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.executors.local.this_machine import available_processors
-from weft.executors.paths import check_paths
-from weft.executors.processes import wait_readable
-from weft.formats import load
-from weft.model import TaskSpec, Workflow
-from weft.model.events import (
+from foreplan.contracts import Machines
+from foreplan.errors import InputError
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.executors.local.this_machine import available_processors
+from foreplan.executors.paths import check_paths
+from foreplan.executors.processes import wait_readable
+from foreplan.formats import load
+from foreplan.model import TaskSpec, Workflow
+from foreplan.model.events import (
     NO_FAULT,
     OWN_FAULT,
     CancelTask,
@@ -42,13 +41,14 @@ from weft.model.events import (
     TaskFailed,
     TaskFinished,
 )
+from model.told import what, whom
 
 
 class Site:
     """A data directory with an executor on it."""
 
     def __init__(self, data: Path) -> None:
-        self.data, self.home = data, data / ".weft" / "runs" / "x"
+        self.data, self.home = data, data / ".foreplan" / "runs" / "x"
         self._open: list[LocalExecutor] = []
 
     def executor(
@@ -129,7 +129,7 @@ def test_time_outs_of_tasks_and_of_the_run(site: Site) -> None:
 
 
 def test_a_processor_runs_one_attempt_at_a_time(site: Site) -> None:
-    command = "mkdir $WEFT_DIR/busy && sleep 0.05 && rmdir $WEFT_DIR/busy"
+    command = "mkdir $FOREPLAN_DIR/busy && sleep 0.05 && rmdir $FOREPLAN_DIR/busy"
     executor = site.executor({"a": {"run": command}, "b": {"run": command}})
     for attempt in range(4):
         start(executor, attempt, attempt % 2, 1)
@@ -255,15 +255,15 @@ def test_the_platform_is_this_machine(site: Site) -> None:
 DRIVER = """
 import sys, time
 from pathlib import Path
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.formats import load
-from weft.model.events import StartTask
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.formats import load
+from foreplan.model.events import StartTask
 
 data = Path(sys.argv[1])
 workflow = load(data / "workflow.json")
 work = Workload(workflow, directory=data)
-executor = LocalExecutor(work, 2, data / ".weft/runs/x", time.monotonic)
+executor = LocalExecutor(work, 2, data / ".foreplan/runs/x", time.monotonic)
 executor.perform(StartTask(0, 0, 0, 0.0))
 executor.perform(StartTask(1, 1, 1, 0.0))
 while True:
@@ -349,7 +349,7 @@ def test_items_that_are_gone_are_lost(site: Site) -> None:
         ("../x", "this leaves the run's directory"),
         ("a/../../x", "this leaves the run's directory"),
         (".", "the run's directory itself"),
-        (".weft/x", "where weft keeps its own files"),
+        (".foreplan/x", "where foreplan keeps its own files"),
         ("./x", "write it as 'x'"),
         ("a//x", "write it as 'a/x'"),
         ("a\0b", "not a name of a file"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from foreplan.executors import monitor as monitor_module
+from foreplan.executors.cpu_share import INTERVAL, differs
+from foreplan.executors.monitor import STALE, Monitor, Pace
+from foreplan.model.events import Event, SpeedChanged
 from model.told import what, whom
-from weft.executors import monitor as monitor_module
-from weft.executors.cpu_share import INTERVAL, differs
-from weft.executors.monitor import STALE, Monitor, Pace
-from weft.model.events import Event, SpeedChanged
 
 
 class Time:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from weft.executors import packing
+import foreplan
+from foreplan.executors import packing
 
 N = 1 << 18  # numbers, of 8 bytes
 
@@ -137,23 +137,23 @@ def _add(array: Any) -> Any:
 
 
 def test_a_large_result_that_is_passed_on_is_one_file(tmp_path: Path) -> None:
-    flow = weft.Flow("large")
+    flow = foreplan.Flow("large")
     made = flow.task(_make, N)
     again = flow.task(_pass_on, made)
     changed = [flow.task(_add, given) for given in (made, again)]
-    run = weft.run(flow, "local:2", dir=tmp_path)
+    run = foreplan.run(flow, "local:2", dir=tmp_path)
     results = run.home / "results"
     assert os.path.samefile(results / "0.pkl", results / "1.pkl")
     expected = _make(N)
     np.testing.assert_equal(run.result(again), expected)
     assert [run.result(task) for task in changed] == [expected[0] + 1] * 2  # each its own memory
-    second = weft.run(flow, "local:2", dir=tmp_path)
+    second = foreplan.run(flow, "local:2", dir=tmp_path)
     assert second.up_to_date == tuple(task.name for task in flow.tasks)
-    forced = weft.run(flow, "local:1", dir=tmp_path, force=["_make"])
+    forced = foreplan.run(flow, "local:1", dir=tmp_path, force=["_make"])
     assert forced.run.workflow.task_names[0] == "_make"
     assert os.path.samefile(forced.home / "results" / "0.pkl", results / "0.pkl")
     flow.task(len, again, name="more")
-    third = weft.run(flow, "local:1", dir=tmp_path)
+    third = foreplan.run(flow, "local:1", dir=tmp_path)
     assert third.run.workflow.task_names == ("more",)
     assert os.path.samefile(third.home / "results" / "1.pkl", results / "1.pkl")
     found = [path.stat() for path in tmp_path.rglob("*.pkl") if path.stat().st_size > N]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.executors import progress as progress_module
-from weft.executors.progress import (
+import foreplan
+from foreplan.executors import progress as progress_module
+from foreplan.executors.progress import (
     VARIABLE,
     forget_progress,
     progress,
@@ -31,14 +31,14 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_outside_of_a_run_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    weft.progress(0.5)
+    foreplan.progress(0.5)
     monkeypatch.setenv(VARIABLE, "/no/such/directory/x")
-    weft.progress(0.5)
+    foreplan.progress(0.5)
 
 
 def test_what_is_no_number_is_an_error_everywhere() -> None:
     with pytest.raises(ValueError, match="much"):
-        weft.progress("much")  # type: ignore[arg-type]
+        foreplan.progress("much")  # type: ignore[arg-type]
 
 
 def test_the_file_has_the_share(file: str) -> None:
@@ -104,6 +104,6 @@ def test_who_listens_hears_only_this_thread(file: str) -> None:
 
 
 def test_telling_progress_imports_little() -> None:
-    code = "import weft, sys; weft.progress(0.5); print('numpy' in sys.modules)"
+    code = "import foreplan, sys; foreplan.progress(0.5); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "False\n"

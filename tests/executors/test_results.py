@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import WeftError
-from weft.executors.results import SMALL, SmallResults, is_kept, load_result, result_path
+from foreplan.errors import ForeplanError
+from foreplan.executors.results import SMALL, SmallResults, is_kept, load_result, result_path
 
 
 @given(
@@ -73,5 +73,5 @@ def test_one_result_per_task(tmp_path: Path) -> None:
     small.close()
     assert (load_result(tmp_path, 1), load_result(tmp_path, 2)) == ("one", "two")
     assert (tmp_path / SMALL).stat().st_mode & 0o777 == 0o600
-    with pytest.raises(WeftError, match="'third' has no result"):
+    with pytest.raises(ForeplanError, match="'third' has no result"):
         load_result(tmp_path, 3, "third")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from weft.errors import InputError, WeftError
-from weft.executors import base
-from weft.executors.base import examples, find_scheme
+from foreplan.errors import ForeplanError, InputError
+from foreplan.executors import base
+from foreplan.executors.base import examples, find_scheme
 
 FOLDERS = sorted(p.parent.name for p in Path(base.__file__).parent.glob("*/scheme.py"))
 
@@ -35,22 +35,22 @@ def test_no_place(on: Any) -> None:
 
 _LOADED = """
 import sys
-from weft.executors.base import find_scheme
+from foreplan.executors.base import find_scheme
 find_scheme("local:4").check("local:4")
-print(*sorted(name for name in sys.modules if name.split(".")[0] in ("weft", "numpy", "dask")))
+print(*sorted(name for name in sys.modules if name.split(".")[0] in ("foreplan", "numpy", "dask")))
 """
 
 
 def test_only_the_one_that_is_asked_for_is_imported() -> None:
     command = [sys.executable, "-c", _LOADED]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "weft.executors.local.scheme" in loaded
-    others = ("weft.executors.dask", "weft.executors.local.executor", "numpy", "dask")
+    assert "foreplan.executors.local.scheme" in loaded
+    others = ("foreplan.executors.dask", "foreplan.executors.local.executor", "numpy", "dask")
     assert not set(others) & set(loaded)
 
 
 PACKAGE = """
-from weft.executors.base import Scheme
+from foreplan.executors.base import Scheme
 
 class Moon(Scheme):
     name = "moon"
@@ -67,7 +67,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     info = tmp_path / "moon_executor-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: moon-executor\nVersion: 1\n")
-    declared = "[weft.executors]\nmoon = moon_executor:SCHEME\n"
+    declared = "[foreplan.executors]\nmoon = moon_executor:SCHEME\n"
     (info / "entry_points.txt").write_text(declared)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
@@ -83,5 +83,5 @@ def test_another_package_declares_one() -> None:
 
 def test_one_that_is_broken(installed: Path) -> None:
     (installed / "moon_executor.py").write_text("import nowhere_to_be_found\n")
-    with pytest.raises(WeftError, match=r"executor 'moon' \(moon_executor:SCHEME\) is broken"):
+    with pytest.raises(ForeplanError, match=r"executor 'moon' \(moon_executor:SCHEME\) is broken"):
         find_scheme("moon:tycho")

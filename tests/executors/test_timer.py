@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreplan.executors.listening import OVERDUE, Timer
+from foreplan.model.events import Beat, Event, ProcessorLeaving, TasksOverdue, Woken
 from model.told import what, whom
-from weft.executors.listening import OVERDUE, Timer
-from weft.model.events import Beat, Event, ProcessorLeaving, TasksOverdue, Woken
 
 
 class Clock:

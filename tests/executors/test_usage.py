@@ -14,13 +14,13 @@ import pytest
 
 from executors.calling import Caller, reason, run
 from executors.waiting import LIMIT
-from weft.executors import usage
-from weft.executors.causes import cause_of_exit
-from weft.executors.command import CommandJob, CommandOutcome, run_command
-from weft.executors.cpu_share import times_of_tree
-from weft.executors.usage import ThreadMeter, UsageMeter, plain
-from weft.model import Call
-from weft.model.events import MACHINE_LOST, TaskFinished
+from foreplan.executors import usage
+from foreplan.executors.causes import cause_of_exit
+from foreplan.executors.command import CommandJob, CommandOutcome, run_command
+from foreplan.executors.cpu_share import times_of_tree
+from foreplan.executors.usage import ThreadMeter, UsageMeter, plain
+from foreplan.model import Call
+from foreplan.model.events import MACHINE_LOST, TaskFinished
 
 MB = 1_000_000
 BUSY = "import time\nt = time.process_time() + 0.2\nwhile time.process_time() < t: pass\n"
@@ -166,7 +166,7 @@ def test_what_is_no_amount_is_left_out() -> None:
 
 
 def execute(tmp_path: Path, command: str, *outputs: str, **more: Any) -> CommandOutcome:
-    data, home = tmp_path / "data", tmp_path / "data" / ".weft"
+    data, home = tmp_path / "data", tmp_path / "data" / ".foreplan"
     home.mkdir(parents=True, exist_ok=True)
     job = CommandJob("t", command, str(data), f"{home}/s", f"{home}/log", outputs=outputs, **more)
     return run_command(job)

@@ -24,17 +24,17 @@ from executors.sites import (
 )
 from executors.waiting import next_event
 from executors.works import Work, half_done
+from foreplan.contracts import Machines
+from foreplan.executors import monitor
+from foreplan.executors.base import Workload
+from foreplan.executors.local.executor import LocalExecutor
+from foreplan.formats import load
+from foreplan.model import Call, TaskSpec, Workflow
+from foreplan.model.events import CancelTask, Event, SpeedChanged, StartTask, TaskFinished
 from model.told import what, whom
-from weft.contracts import Machines
-from weft.executors import monitor
-from weft.executors.base import Workload
-from weft.executors.local.executor import LocalExecutor
-from weft.formats import load
-from weft.model import Call, TaskSpec, Workflow
-from weft.model.events import CancelTask, Event, SpeedChanged, StartTask, TaskFinished
 
 AVAILABILITY, FINISHED = SpeedChanged, TaskFinished
-GATED = "echo 0.25 >> $WEFT_PROGRESS; echo 0.5 >> $WEFT_PROGRESS; read line < {gate}"
+GATED = "echo 0.25 >> $FOREPLAN_PROGRESS; echo 0.5 >> $FOREPLAN_PROGRESS; read line < {gate}"
 proc = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="no /proc")
 
 
@@ -199,12 +199,12 @@ def test_reported_progress_arrives(tmp_path: Path, gate: Gate, functions: bool) 
 def test_reported_progress_arrives_from_dask(
     tmp_path: Path, gate: Gate, conformance_cluster: Cluster, site: Site
 ) -> None:
-    from weft.executors.dask.executor import DaskExecutor
+    from foreplan.executors.dask.executor import DaskExecutor
 
     conformance_cluster.have(1)
     workflow, calls = work(gate, site.functions)
     given = Workload(workflow, calls, tmp_path, shared=site is DASK_SHARED)
-    home = tmp_path / ".weft" / "runs" / "one"
+    home = tmp_path / ".foreplan" / "runs" / "one"
     address = conformance_cluster.address
     executor = DaskExecutor(given, address, home, time.monotonic)
     try:

@@ -8,10 +8,10 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from foreplan.contracts import Machines
+from foreplan.executors.processes import wait_readable
+from foreplan.model.events import Event, Paused, SpeedChanged
 from model.told import whom
-from weft.contracts import Machines
-from weft.executors.processes import wait_readable
-from weft.model.events import Event, Paused, SpeedChanged
 
 LIMIT = 60.0  # seconds; nothing takes long unless it hangs
 

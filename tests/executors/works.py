@@ -74,10 +74,10 @@ def command(place: str, work: Work, reads: Sequence[str]) -> str:
 
 def half_done(gate: str) -> int:
     """A function that says how much of it is done, and waits."""
-    import weft
+    import foreplan
 
-    weft.progress(0.25)
-    weft.progress(0.25)
+    foreplan.progress(0.25)
+    foreplan.progress(0.25)
     with open(gate, "rb", buffering=0) as file:
         file.read(1)
     return 7

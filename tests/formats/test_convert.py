@@ -1,4 +1,4 @@
-"""`weft convert`: one line of what was written, and nothing lost on an error."""
+"""`foreplan convert`: one line of what was written, and nothing lost on an error."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from weft.cli.convert import convert
-from weft.errors import InputError
-from weft.formats import load
+from foreplan.cli.convert import convert
+from foreplan.errors import InputError
+from foreplan.formats import load
 
 app = typer.Typer()
 app.command()(convert)
@@ -48,4 +48,4 @@ def test_an_error_leaves_the_target(tmp_path: Path) -> None:
 
 
 def test_the_help_teaches(tmp_path: Path) -> None:
-    assert "weft convert montage.json montage.yaml" in _run("--help")
+    assert "foreplan convert montage.json montage.yaml" in _run("--help")

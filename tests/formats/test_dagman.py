@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.formats import load, save
-from weft.formats.dagman import dag_workflow, parse_dagman, read_dag
-from weft.formats.dagman_syntax import statements
-from weft.model import Workflow
+from foreplan.errors import InputError
+from foreplan.formats import load, save
+from foreplan.formats.dagman import dag_workflow, parse_dagman, read_dag
+from foreplan.formats.dagman_syntax import statements
+from foreplan.model import Workflow
 
 DIAMOND = """\
 # a diamond

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats import dagman, load
-from weft.formats.dagman import parse_dagman
-from weft.model import Workflow
-from weft.model.amounts import Amount
-from weft.model.resources import Request
+from foreplan.errors import InputError
+from foreplan.formats import dagman, load
+from foreplan.formats.dagman import parse_dagman
+from foreplan.model import Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import Request
 
 X = "JOB A a.sub\nJOB B b.sub\nJOB C c.sub\nPARENT A B CHILD C\n"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats.dagman import read_dag
-from weft.formats.dagman_log import logged_seconds, read_log
+from foreplan.errors import InputError
+from foreplan.formats.dagman import read_dag
+from foreplan.formats.dagman_log import logged_seconds, read_log
 
 GOOD = "\t(1) Normal termination (return value 0)\n\t\tUsr 0 00:00:01  -  Run Remote Usage\n"
 BAD = "\t(1) Normal termination (return value 1)\n"

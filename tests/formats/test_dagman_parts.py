@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats import load
-from weft.formats.dagman import read_dag
-from weft.formats.dagman_write import with_priorities
-from weft.model import Workflow
+from foreplan.errors import InputError
+from foreplan.formats import load
+from foreplan.formats.dagman import read_dag
+from foreplan.formats.dagman_write import with_priorities
+from foreplan.model import Workflow
 
 TOP = "JOB P p.sub\nSUBDAG EXTERNAL S x.dag\nJOB Q q.sub\nPARENT P CHILD S\nPARENT S CHILD Q\n"
 X = "JOB A a.sub\nJOB B b.sub\nJOB C c.sub\nPARENT A B CHILD C\n"

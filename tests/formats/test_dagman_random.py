@@ -8,9 +8,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.formats.dagman import read_dag
-from weft.formats.dagman_write import Style, with_priorities
+from foreplan.errors import InputError
+from foreplan.formats.dagman import read_dag
+from foreplan.formats.dagman_write import Style, with_priorities
 
 SOME = settings(max_examples=100, deadline=None)
 BLANK = st.sampled_from([b" ", b"  ", b"\t", b" \t "])

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats.dagman import read_dag
-from weft.formats.dagman_dag import DagmanDag
-from weft.formats.dagman_write import Written, with_priorities
+from foreplan.errors import InputError
+from foreplan.formats.dagman import read_dag
+from foreplan.formats.dagman_dag import DagmanDag
+from foreplan.formats.dagman_write import Written, with_priorities
 
 JOBS = b"JOB a a.sub\nJOB b b.sub\nPARENT a CHILD b\n"
 

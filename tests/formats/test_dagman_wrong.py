@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats import load
-from weft.formats.dagman import parse_dagman
+from foreplan.errors import InputError
+from foreplan.formats import load
+from foreplan.formats.dagman import parse_dagman
 
 JOBS = "JOB a a.sub\nJOB b b.sub\n"
 SPECIAL = JOBS + "FINAL f f.sub\nSERVICE s s.sub\nPROVISIONER p p.sub\n"
@@ -140,7 +140,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_too_many_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.formats.dagman_dag.MOST_ARCS", 3)
+    monkeypatch.setattr("foreplan.formats.dagman_dag.MOST_ARCS", 3)
     jobs = "".join(f"JOB {name} x.sub\n" for name in "abcd")
     assert parse_dagman(jobs + "PARENT a CHILD b c d\n").n_edges == 3
     with pytest.raises(InputError, match="line 5: these are more than 3 arcs; a NOOP job in"):

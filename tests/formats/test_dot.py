@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.formats.dot import parse_dot
+from foreplan.errors import InputError
+from foreplan.formats.dot import parse_dot
 
 DAGGEN = """\
 digraph G {

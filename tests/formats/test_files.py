@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from weft.errors import InputError
-from weft.files import MAX_BYTES
-from weft.formats import FORMATS, load, load_platform, read_document, save, save_platform
-from weft.formats import workflow_from_dict as from_dict
+from foreplan.errors import InputError
+from foreplan.files import MAX_BYTES
+from foreplan.formats import FORMATS, load, load_platform, read_document, save, save_platform
+from foreplan.formats import workflow_from_dict as from_dict
 
 WORKFLOW: dict[str, object] = {"tasks": {"a": {"cost": 1}, "b": {"cost": 2}}, "edges": [["a", "b"]]}
 
@@ -95,7 +95,7 @@ def test_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sparse.open("wb") as file:
         file.truncate(MAX_BYTES + 1)  # takes no room on the disk
     assert "more than 1,073,741,824 bytes" in _problem(sparse).problem
-    monkeypatch.setattr("weft.files.MAX_BYTES", 10)
+    monkeypatch.setattr("foreplan.files.MAX_BYTES", 10)
     path = tmp_path / "w.json"
     path.write_text("[" + " " * 9)
     assert "not JSON" in _problem(path).problem
@@ -105,7 +105,7 @@ def test_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero here")
 def test_an_endless_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.files.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("foreplan.files.MAX_BYTES", 1 << 20)
     with pytest.raises(InputError, match="too large"):
         read_document("/dev/zero")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.errors import InputError
+import foreplan
+from foreplan.errors import InputError
 
 MAKE: dict[str, Any] = {"run": "echo 1 > table.csv", "outputs": ["table.csv", "parts/1.csv"]}
 
 
 def load(command: str, **fields: Any) -> Any:
-    return weft.load({"tasks": {"make": MAKE, "use": {"run": command, **fields}}})
+    return foreplan.load({"tasks": {"make": MAKE, "use": {"run": command, **fields}}})
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,13 @@ def load(command: str, **fields: Any) -> Any:
         ("cat [a-s]*.csv .*.csv p*/2.csv", None),
         ("cat # table.csv", None),
         (
-            'cat "$WEFT_DIR/table.csv"',
-            "use names $WEFT_DIR/table.csv, and so table.csv, which make",
+            'cat "$FOREPLAN_DIR/table.csv"',
+            "use names $FOREPLAN_DIR/table.csv, and so table.csv, which make",
         ),
-        ("cat ${WEFT_DIR}/parts/1.csv", "use names ${WEFT_DIR}/parts/1.csv, and so parts/1.csv"),
+        (
+            "cat ${FOREPLAN_DIR}/parts/1.csv",
+            "use names ${FOREPLAN_DIR}/parts/1.csv, and so parts/1.csv",
+        ),
     ],
 )
 def test_what_another_task_makes_must_be_listed(command: str, said: str | None) -> None:
@@ -70,7 +73,7 @@ def test_what_is_listed_or_ignored_is_no_error(command: str, fields: dict[str, A
 def test_an_edge_is_no_input() -> None:
     tasks = {"make": MAKE, "use": {"run": "cat table.csv"}}
     with pytest.raises(InputError, match="use names"):
-        weft.load({"tasks": tasks, "edges": [["make", "use"]]})
+        foreplan.load({"tasks": tasks, "edges": [["make", "use"]]})
 
 
 def test_a_shell_names_files_too() -> None:
@@ -79,4 +82,6 @@ def test_a_shell_names_files_too() -> None:
 
 
 def test_own_outputs_and_outside_files_are_no_error() -> None:
-    weft.load({"tasks": {"make": {"run": "sort raw.csv > table.csv", "outputs": ["table.csv"]}}})
+    foreplan.load(
+        {"tasks": {"make": {"run": "sort raw.csv > table.csv", "outputs": ["table.csv"]}}}
+    )

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.files import decode
-from weft.formats import (
+from foreplan.errors import InputError
+from foreplan.files import decode
+from foreplan.formats import (
     FORMATS,
     platform_from_dict,
     platform_to_dict,
@@ -17,8 +17,8 @@ from weft.formats import (
     workflow_from_wfformat,
     workflow_to_dict,
 )
-from weft.formats.texts import parse_yaml
-from weft.model import Platform, Workflow
+from foreplan.formats.texts import parse_yaml
+from foreplan.model import Platform, Workflow
 
 SOME = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.differing_executors]

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repeated import examples
-from weft.errors import InputError
-from weft.formats import (
+from foreplan.errors import InputError
+from foreplan.formats import (
     load,
     load_platform,
     platform_from_dict,
@@ -24,10 +23,11 @@ from weft.formats import (
     workflow_from_dict,
     workflow_to_dict,
 )
-from weft.formats.texts import parse_yaml
-from weft.model import Platform, Processor, TaskSpec, Workflow
-from weft.model.amounts import Amount
-from weft.model.resources import Host, Request
+from foreplan.formats.texts import parse_yaml
+from foreplan.model import Platform, Processor, TaskSpec, Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import Host, Request
+from repeated import examples
 
 PLATFORM = """
 hosts:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from repeated import examples
-from weft.errors import InputError
-from weft.formats import (
+from foreplan.errors import InputError
+from foreplan.formats import (
     FORMATS,
     load,
     load_platform,
@@ -23,8 +22,9 @@ from weft.formats import (
     workflow_to_dict,
     workflow_to_wfformat,
 )
-from weft.model import Item, Link, Platform, Processor, TaskSpec, Workflow
-from weft.shell import check_listed
+from foreplan.model import Item, Link, Platform, Processor, TaskSpec, Workflow
+from foreplan.shell import check_listed
+from repeated import examples
 
 SOME = settings(
     deadline=None,

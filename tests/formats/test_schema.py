@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from weft import formats
-from weft.errors import InputError
-from weft.formats import weft_platform, weft_workflow, world
-from weft.formats.texts import parse_yaml
+from foreplan import formats
+from foreplan.errors import InputError
+from foreplan.formats import foreplan_platform, foreplan_workflow, world
+from foreplan.formats.texts import parse_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,22 +39,22 @@ def test_they_are_schemas() -> None:
 
 def test_both_know_the_same_fields_of_a_workflow() -> None:
     whole = schema("workflow")
-    assert set(whole["properties"]) == set(weft_workflow.FIELDS)
-    assert set(whole["$defs"]["task"]["properties"]) == set(weft_workflow.TASK_FIELDS)
+    assert set(whole["properties"]) == set(foreplan_workflow.FIELDS)
+    assert set(whole["$defs"]["task"]["properties"]) == set(foreplan_workflow.TASK_FIELDS)
     defaults = dict(whole["properties"]["defaults"]["properties"])
-    by_category = defaults.pop(weft_workflow.CATEGORIES)["additionalProperties"]["properties"]
-    assert set(defaults) == set(by_category) == set(weft_workflow.DEFAULT_FIELDS)
+    by_category = defaults.pop(foreplan_workflow.CATEGORIES)["additionalProperties"]["properties"]
+    assert set(defaults) == set(by_category) == set(foreplan_workflow.DEFAULT_FIELDS)
     for fields in (whole["properties"], whole["$defs"]["task"]["properties"], defaults):
         assert all(field["description"].endswith(".") for field in fields.values())
 
 
 def test_both_know_the_same_fields_of_platforms_and_worlds() -> None:
     whole = schema("platform")
-    assert set(whole["properties"]) == set(weft_platform.FIELDS)
+    assert set(whole["properties"]) == set(foreplan_platform.FIELDS)
     for kind, fields in (
-        ("processor", weft_platform.PROCESSOR_FIELDS),
-        ("host", weft_platform.HOST_FIELDS),
-        ("link", weft_platform.LINK_FIELDS),
+        ("processor", foreplan_platform.PROCESSOR_FIELDS),
+        ("host", foreplan_platform.HOST_FIELDS),
+        ("link", foreplan_platform.LINK_FIELDS),
     ):
         assert set(whole["$defs"][kind]["properties"]) == set(fields)
     assert set(schema("world")["properties"]) == set(world.FIELDS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.formats import FORMATS, load, load_platform, workflow_from_dict, workflow_to_dict
+from foreplan.formats import FORMATS, load, load_platform, workflow_from_dict, workflow_to_dict
 
 SHARED = Path(__file__).parents[3] / "shared"
 TRACES = sorted((SHARED / "workflows").glob("*.json"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats.stg import dump_stg, parse_stg
+from foreplan.errors import InputError
+from foreplan.formats.stg import dump_stg, parse_stg
 
 PLAIN = """\
    2

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats import load, save, workflow_from_dict, workflow_to_dict
-from weft.model.surroundings import Surroundings
-from weft.runs.entries import workflow_from_entry, workflow_to_entry
+from foreplan.errors import InputError
+from foreplan.formats import load, save, workflow_from_dict, workflow_to_dict
+from foreplan.model.surroundings import Surroundings
+from foreplan.runs.entries import workflow_from_entry, workflow_to_entry
 
 
 def around(**fields: Any) -> Surroundings | None:
@@ -58,7 +58,7 @@ def test_defaults_are_for_what_tasks_do_not_say() -> None:
         ({"env": {"A": True}}, "tasks.a.env.A: expected text, not true"),
         ({"env": {"A": "\0"}}, "tasks.a.env.A: a variable cannot hold a null character"),
         ({"env": {"A-B": "1"}}, "tasks.a.env: 'A-B' is no name of a variable"),
-        ({"env": {"WEFT_DIR": "1"}}, "tasks.a.env: WEFT_DIR is set by weft itself"),
+        ({"env": {"FOREPLAN_DIR": "1"}}, "tasks.a.env: FOREPLAN_DIR is set by foreplan itself"),
         ({"container": 3}, "tasks.a.container: expected a string"),
         ({"container": "--privileged"}, "tasks.a.container: '--privileged' is no name of an image"),
         ({"container": {"img": "x"}}, "unknown field 'img'"),
@@ -76,8 +76,8 @@ def test_what_cannot_be_meant_is_refused(fields: dict[str, Any], problem: str) -
 
 
 def test_wrong_defaults_are_refused_where_they_stand() -> None:
-    with pytest.raises(InputError, match=r"defaults\.env: WEFT_X"):
-        workflow_from_dict({"defaults": {"env": {"WEFT_X": "1"}}, "tasks": {"a": {}}})
+    with pytest.raises(InputError, match=r"defaults\.env: FOREPLAN_X"):
+        workflow_from_dict({"defaults": {"env": {"FOREPLAN_X": "1"}}, "tasks": {"a": {}}})
 
 
 @pytest.mark.parametrize(

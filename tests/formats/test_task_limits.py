@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.formats import load, save, workflow_from_dict, workflow_to_dict
-from weft.model import TaskSpec, Workflow
-from weft.runs.entries import workflow_from_entry, workflow_to_entry
+from foreplan.errors import InputError
+from foreplan.formats import load, save, workflow_from_dict, workflow_to_dict
+from foreplan.model import TaskSpec, Workflow
+from foreplan.runs.entries import workflow_from_entry, workflow_to_entry
 
 
 def test_the_limits_of_a_task_are_read_and_written() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from weft import formats
-from weft.errors import InputError
-from weft.formats import workflow_to_dict
-from weft.formats.loops import matched_paths
-from weft.formats.templates import expand_template
-from weft.formats.texts import dump_yaml, parse_yaml
-from weft.runs.options import Options
+from foreplan import formats
+from foreplan.errors import InputError
+from foreplan.formats import workflow_to_dict
+from foreplan.formats.loops import matched_paths
+from foreplan.formats.templates import expand_template
+from foreplan.formats.texts import dump_yaml, parse_yaml
+from foreplan.runs.options import Options
 
 MAPPING = """\
 name: mapping
@@ -26,7 +26,7 @@ defaults: {retries: 1}
 tasks:
   align-{sample}:
     foreach: {sample: $samples}
-    run: bwa mem -t $WEFT_CORES -d {depth} ref.fa {inputs[1]} > {output}
+    run: bwa mem -t $FOREPLAN_CORES -d {depth} ref.fa {inputs[1]} > {output}
     inputs: [ref.fa, "reads/{sample}.fq"]
     outputs: ["bam/{sample}.bam"]
   merge:
@@ -54,7 +54,7 @@ def test_the_example_of_the_manual(tmp_path: Path) -> None:
     assert list(tasks) == ["align-s1", "align-s2", "align-s3", "merge"]
     assert tasks["align-s2"] == {
         "category": "align",
-        "run": "bwa mem -t $WEFT_CORES -d 30 ref.fa reads/s2.fq > bam/s2.bam",
+        "run": "bwa mem -t $FOREPLAN_CORES -d 30 ref.fa reads/s2.fq > bam/s2.bam",
         "retries": 1,
         "inputs": ["ref.fa", "reads/s2.fq"],
         "outputs": ["bam/s2.bam"],

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from weft.errors import InputError
-from weft.formats.texts import WrittenNumber, dump_json, dump_yaml, parse_json, parse_yaml
+from foreplan.errors import InputError
+from foreplan.formats.texts import WrittenNumber, dump_json, dump_yaml, parse_json, parse_yaml
 
 SCALARS: list[tuple[str, object]] = [
     ("true", True),
@@ -147,5 +147,5 @@ def test_the_json_written_has_a_line_per_entry() -> None:
 
 
 def test_reading_yaml_is_left_to_those_who_need_it() -> None:
-    code = "import sys, weft.formats; sys.exit('yaml' in sys.modules)"
+    code = "import sys, foreplan.formats; sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.checks.schedules import check_schedule
-from weft.formats import platform_from_dict, trace_events, workflow_from_dict, write_trace
-from weft.model import Schedule
+from foreplan.checks.schedules import check_schedule
+from foreplan.formats import platform_from_dict, trace_events, workflow_from_dict, write_trace
+from foreplan.model import Schedule
 
 
 def _schedule() -> Schedule:

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.formats import (
+from foreplan.errors import InputError
+from foreplan.formats import (
     load,
     load_platform,
     workflow_from_dict,
     workflow_from_wfformat,
     workflow_to_wfformat,
 )
-from weft.formats.stg import dump_stg
-from weft.model.amounts import Amount
-from weft.model.resources import Request
+from foreplan.formats.stg import dump_stg
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import Request
 
 TRACE: dict[str, Any] = {
     "name": "small",

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.formats import load_world
-from weft.model.world import WorldFile
+from foreplan.errors import InputError
+from foreplan.formats import load_world
+from foreplan.model.world import WorldFile
 
 EXAMPLE: dict[str, Any] = {
     "durations": {"n3": 1.4, "n7": 0.8},

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from foreplan.errors import InputError
+from foreplan.formats import load_world
+from foreplan.model import Estimates, Platform, Processor, Workflow
+from foreplan.model.events import Event, ProcessorGone, ProcessorJoined, ProcessorLeaving
+from foreplan.model.world import WorldFile
+from foreplan.simulation.reality import from_world
 from model.told import what, whom
-from weft.errors import InputError
-from weft.formats import load_world
-from weft.model import Estimates, Platform, Processor, Workflow
-from weft.model.events import Event, ProcessorGone, ProcessorJoined, ProcessorLeaving
-from weft.model.world import WorldFile
-from weft.simulation.reality import from_world
 
 
 def test_it_is_read(tmp_path: Path) -> None:

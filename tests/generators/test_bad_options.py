@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from weft.errors import InputError
-from weft.generators import FAMILIES, generate, generate_platform
+from foreplan.errors import InputError
+from foreplan.generators import FAMILIES, generate, generate_platform
 
 HUGE = 10**30
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
+import foreplan
 from cli.commands import succeed
-from weft import registry
-from weft.formats import load, save
-from weft.generators import generate, generate_platform, measured_ccr
-from weft.model import Workflow
-from weft.scheduling.margins import plan_to_dict
+from foreplan import registry
+from foreplan.formats import load, save
+from foreplan.generators import generate, generate_platform, measured_ccr
+from foreplan.model import Workflow
+from foreplan.scheduling.margins import plan_to_dict
 
 Steps = list[tuple[str, bool]]  # in order: the step, and whether its jobs stand side by side
 
@@ -197,8 +197,8 @@ def test_files_keep_the_categories(tmp_path: Path, family: str, suffix: str) -> 
 def test_every_planner_plans_it(family: str, planner: str) -> None:
     workflow = generate(family, 2, parallelism=12, processors=9, ccr=2.0)
     platform = generate_platform(5, join_every=20, join_share=0.4, join_until=40)
-    schedule = weft.plan(workflow, platform, planner)
-    weft.check_schedule(schedule)
+    schedule = foreplan.plan(workflow, platform, planner)
+    foreplan.check_schedule(schedule)
     assert set(schedule.processor.tolist()) <= set(range(5))  # those of the start
 
 
@@ -207,6 +207,6 @@ def test_from_the_command_line_to_a_plan(tmp_path: Path) -> None:
     succeed("generate", "blast", "--parallelism", "8", "--processors", "4", "-o", wf)
     joins = ["--join-every", "30", "--join-share", "0.5", "--join-until", "60"]
     succeed("generate", "platform", "--processors", "2", *joins, "-o", pf)
-    schedule = weft.plan(weft.load(wf), weft.load_platform(pf))
-    weft.check_schedule(schedule)
+    schedule = foreplan.plan(foreplan.load(wf), foreplan.load_platform(pf))
+    foreplan.check_schedule(schedule)
     assert json.loads(succeed("plan", wf, "-p", pf, "--json")) == plan_to_dict(schedule)

@@ -1,4 +1,4 @@
-"""`weft generate`: one command per family, with the family's options and defaults."""
+"""`foreplan generate`: one command per family, with the family's options and defaults."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from weft.cli.generate import app
-from weft.errors import InputError
-from weft.formats import load, load_platform
-from weft.formats.texts import parse_yaml
-from weft.generators import (
+from foreplan.cli.generate import app
+from foreplan.errors import InputError
+from foreplan.formats import load, load_platform
+from foreplan.formats.texts import parse_yaml
+from foreplan.generators import (
     FAMILIES,
     Costs,
     RequestOptions,
@@ -61,8 +61,8 @@ def test_help_teaches_with_an_example_that_works(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     shown = invoke(command, "--help")
-    line = next(line for line in shown.splitlines() if "Example: weft generate" in line)
-    words = line.split("weft generate", 1)[1].split()
+    line = next(line for line in shown.splitlines() if "Example: foreplan generate" in line)
+    words = line.split("foreplan generate", 1)[1].split()
     monkeypatch.chdir(tmp_path)
     assert invoke(*words) == ""
     written = tmp_path / words[-1]
@@ -115,9 +115,9 @@ def test_the_help_of_the_platform_shows_how_more_join(monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", "300")
     shown = invoke("platform", "--help")
     line = next(
-        line for line in shown.splitlines() if "weft generate platform --processors 10" in line
+        line for line in shown.splitlines() if "foreplan generate platform --processors 10" in line
     )
-    words = line.split("weft generate platform", 1)[1].split()
+    words = line.split("foreplan generate platform", 1)[1].split()
     expected = generate_platform(10, join_every=400, join_share=0.2, join_until=4000)
     assert expected.n_processors == 30
     assert np.array_equal(load_platform(_printed(words)).joins, expected.joins)
@@ -143,6 +143,6 @@ def test_a_bad_option_is_an_input_error() -> None:
 
 
 def test_the_commands_load_without_numpy() -> None:
-    code = "import sys, weft.cli.generate; print('numpy' in sys.modules)"
+    code = "import sys, foreplan.cli.generate; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.generators import FAMILIES, Costs, generate, measured_beta, measured_ccr
-from weft.generators.costs import to_workflow
-from weft.generators.graph import Graph
-from weft.model import Item, Workflow
+from foreplan.generators import FAMILIES, Costs, generate, measured_beta, measured_ccr
+from foreplan.generators.costs import to_workflow
+from foreplan.generators.graph import Graph
+from foreplan.model import Item, Workflow
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.generators import FAMILIES, generate
-from weft.model import Workflow
+from foreplan.generators import FAMILIES, generate
+from foreplan.model import Workflow
 
 
 def ends(workflow: Workflow) -> tuple[int, int]:

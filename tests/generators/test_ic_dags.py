@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.generators import generate
-from weft.ic import Dag, ico, play
-from weft.model import Workflow
+from foreplan.errors import InputError
+from foreplan.generators import generate
+from foreplan.ic import Dag, ico, play
+from foreplan.model import Workflow
 
 
 def optimal(workflow: Workflow) -> bool:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.formats import load_platform
-from weft.formats.weft_platform import platform_to_dict
-from weft.generators import generate_platform
-from weft.generators.platform import growing_platform
+from foreplan.errors import InputError
+from foreplan.formats import load_platform
+from foreplan.formats.foreplan_platform import platform_to_dict
+from foreplan.generators import generate_platform
+from foreplan.generators.platform import growing_platform
 
 JOINS: dict[str, Any] = {"join_every": 400, "join_share": 0.2, "join_until": 4000}
 

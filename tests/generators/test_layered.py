@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.arrays import IntArray
-from weft.generators import generate
-from weft.model import Workflow
+from foreplan.arrays import IntArray
+from foreplan.generators import generate
+from foreplan.model import Workflow
 
 
 def levels(workflow: Workflow) -> IntArray:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.formats import load_platform, platform_to_dict
-from weft.generators import generate, generate_platform
-from weft.model import Estimates
+from foreplan.formats import load_platform, platform_to_dict
+from foreplan.generators import generate, generate_platform
+from foreplan.model import Estimates
 
 
 @settings(deadline=None)

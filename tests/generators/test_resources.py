@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.formats import platform_from_dict, platform_to_dict
-from weft.formats.weft_workflow import workflow_to_dict
-from weft.generators import RequestOptions, draw_requests, generate, generate_platform
-from weft.model.resources import Request
+from foreplan.errors import InputError
+from foreplan.formats import platform_from_dict, platform_to_dict
+from foreplan.formats.foreplan_workflow import workflow_to_dict
+from foreplan.generators import RequestOptions, draw_requests, generate, generate_platform
+from foreplan.model.resources import Request
 
 
 def asked(family: str, **options: Any) -> list[Request]:

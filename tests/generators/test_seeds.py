@@ -9,12 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from weft.generators import FAMILIES, generate, generate_platform
-from weft.model import Workflow
+from foreplan.generators import FAMILIES, generate, generate_platform
+from foreplan.model import Workflow
 
 DIGEST = """
 import hashlib
-from weft.generators import FAMILIES, generate, generate_platform
+from foreplan.generators import FAMILIES, generate, generate_platform
 digest = hashlib.sha256()
 for name in FAMILIES:
     w = generate(name, seed=11, processors=2)

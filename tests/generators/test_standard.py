@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.arrays import IntArray
-from weft.errors import InputError
-from weft.generators import generate, measured_ccr
-from weft.generators.random_graphs import _choose
-from weft.model import Workflow
+from foreplan.arrays import IntArray
+from foreplan.errors import InputError
+from foreplan.generators import generate, measured_ccr
+from foreplan.generators.random_graphs import _choose
+from foreplan.model import Workflow
 
 METHODS = ("sameprob", "samepred", "layrprob", "layrpred")
 LAYERED = ("layrprob", "layrpred")

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.model import Schedule, Situation
+from foreplan.scheduling.margins import plan_to_dict
+from foreplan.scheduling.planning import Planning
 from twins.optimal import optimal
-from weft import registry
-from weft.model import Schedule, Situation
-from weft.scheduling.margins import plan_to_dict
-from weft.scheduling.planning import Planning
 
 HERE = Path(__file__).parent
 MAKESPANS = {"topcuoglu": 80, "selective-figure1": 67.5, "budget-figure1": 99.14}
@@ -33,14 +33,16 @@ def expected(example: str) -> dict[str, Any]:
 
 
 def planned(workflow: Path, platform: Path, planner: str) -> Schedule:
-    schedule = weft.plan(weft.load(workflow), weft.load_platform(platform), planner=planner)
-    weft.check_schedule(schedule)
+    schedule = foreplan.plan(
+        foreplan.load(workflow), foreplan.load_platform(platform), planner=planner
+    )
+    foreplan.check_schedule(schedule)
     return schedule
 
 
 def start(example: str) -> Situation:
     workflow, platform = files(example)
-    return Situation.at_start(weft.load(workflow), weft.load_platform(platform))
+    return Situation.at_start(foreplan.load(workflow), foreplan.load_platform(platform))
 
 
 def assert_same_plan(ours: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -64,7 +66,7 @@ def test_heft_gives_the_printed_times(example: str, makespan: float) -> None:
 
 def test_heft_by_the_command() -> None:
     workflow, platform = files("topcuoglu")
-    code = "from weft.cli import main; main()"
+    code = "from foreplan.cli import main; main()"
     command = [sys.executable, "-c", code, "plan", str(workflow), "-p", str(platform), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     printed = json.loads(done.stdout)
@@ -98,7 +100,7 @@ def test_the_optimum() -> None:
         np.array([best[t][1] for t in tasks]),
         np.array([best[t][2] for t in tasks]),
     )
-    weft.check_schedule(schedule)
+    foreplan.check_schedule(schedule)
     assert schedule.makespan == expected("topcuoglu")["optimum"] == 73
 
 
@@ -113,10 +115,10 @@ def test_a_processor_that_joins_later_is_not_planned_for() -> None:
 
 def test_a_processor_that_has_joined_is_planned_for() -> None:
     # the same platform once r4 is there: its costs and its links count
-    workflow, platform = weft.load(files("topcuoglu")[0]), weft.load_platform(LATE)
+    workflow, platform = foreplan.load(files("topcuoglu")[0]), foreplan.load_platform(LATE)
     late = Situation(workflow, platform, Situation.at_start(workflow, platform).estimates, now=15)
     assert Planning(late).usable.tolist() == [0, 1, 2, 3]
     schedule = registry.planner("heft").plan(late)
-    weft.check_schedule(schedule, late)
+    foreplan.check_schedule(schedule, late)
     assert schedule.start.min() == 15
     assert (schedule.processor == 3).any()

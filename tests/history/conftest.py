@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that WEFT_HOME names; it is not there yet."""
+    """A directory that FOREPLAN_HOME names; it is not there yet."""
     place = tmp_path / "home"
-    monkeypatch.setenv("WEFT_HOME", str(place))
+    monkeypatch.setenv("FOREPLAN_HOME", str(place))
     return place

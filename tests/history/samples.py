@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from weft.arrays import FloatArray
-from weft.history.predictor import Prediction, predict
-from weft.history.records import History, TaskRecord, TransferRecord, categories_of
-from weft.model import Platform, Processor, TaskSpec, Workflow
+from foreplan.arrays import FloatArray
+from foreplan.history.predictor import Prediction, predict
+from foreplan.history.records import History, TaskRecord, TransferRecord, categories_of
+from foreplan.model import Platform, Processor, TaskSpec, Workflow
 
 
 def bag(

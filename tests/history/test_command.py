@@ -1,4 +1,4 @@
-"""`weft history`: shows, exports, forgets, and says where it is."""
+"""`foreplan history`: shows, exports, forgets, and says where it is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from weft.cli.history import app
-from weft.errors import InputError
-from weft.history.database import FILE
-from weft.history.repository import Repository
+from foreplan.cli.history import app
+from foreplan.errors import InputError
+from foreplan.history.database import FILE
+from foreplan.history.repository import Repository
 
 from .samples import move, task
 
@@ -118,4 +118,4 @@ def test_forgetting_nothing_in_particular(filled: Path, arguments: list[str], pr
 
 @pytest.mark.parametrize("command", ["show", "export", "forget", "path"])
 def test_help_teaches(command: str) -> None:
-    assert f"weft history {command}" in run(command, "--help")
+    assert f"foreplan history {command}" in run(command, "--help")

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreplan.history.database import FILE, SCHEMA
+from foreplan.history.memory import MemoryModel, MemoryNeeds, Need, Suggestion, model_of, suggestion
+from foreplan.history.records import FailureRecord, History, Measured, Origin, TaskRecord
+from foreplan.history.repository import Repository
 from history.samples import task
-from weft.history.database import FILE, SCHEMA
-from weft.history.memory import MemoryModel, MemoryNeeds, Need, Suggestion, model_of, suggestion
-from weft.history.records import FailureRecord, History, Measured, Origin, TaskRecord
-from weft.history.repository import Repository
 
 GB = 1e9
 
@@ -143,8 +143,8 @@ def test_what_was_used_is_kept(home: Path) -> None:
 
 OPEN = """
 import sys
-from weft.history.records import TaskRecord
-from weft.history.repository import Repository
+from foreplan.history.records import TaskRecord
+from foreplan.history.repository import Repository
 print("ready", flush=True)
 sys.stdin.readline()
 with Repository() as repository:

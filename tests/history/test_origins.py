@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.formats import load
-from weft.history import repository as module
-from weft.history.predictor import Prediction, Source, predict
-from weft.history.records import (
+from foreplan.formats import load
+from foreplan.history import repository as module
+from foreplan.history.predictor import Prediction, Source, predict
+from foreplan.history.records import (
     NEWEST,
     History,
     Origin,
@@ -21,8 +21,8 @@ from weft.history.records import (
     categories_of,
     commands_of,
 )
-from weft.history.repository import Repository
-from weft.model import Call, Workflow
+from foreplan.history.repository import Repository
+from foreplan.model import Call, Workflow
 
 from .samples import bag, processors, task
 

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from weft.formats import load
-from weft.history.predictor import DEFAULT_SPREAD, Source, predict
-from weft.history.records import NEWEST, History, categories_of
-from weft.model import Estimates
+from foreplan.formats import load
+from foreplan.history.predictor import DEFAULT_SPREAD, Source, predict
+from foreplan.history.records import NEWEST, History, categories_of
+from foreplan.model import Estimates
 
 from .samples import asked, bag, processors, task
 

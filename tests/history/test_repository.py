@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.history import repository as module
-from weft.history.database import FILE, HistoryError
-from weft.history.database import home as found_home
-from weft.history.records import NEWEST, TaskRecord, TransferRecord
-from weft.history.repository import Repository
+from foreplan.errors import InputError
+from foreplan.history import repository as module
+from foreplan.history.database import FILE, HistoryError
+from foreplan.history.database import home as found_home
+from foreplan.history.records import NEWEST, TaskRecord, TransferRecord
+from foreplan.history.repository import Repository
 
 from .samples import move, task
 
@@ -65,15 +65,15 @@ def test_no_commands_and_no_environment_are_kept() -> None:
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert found_home() == tmp_path / "home"
-    monkeypatch.setenv("WEFT_HOME", "~/mine")
+    monkeypatch.setenv("FOREPLAN_HOME", "~/mine")
     assert found_home() == tmp_path / "mine"
-    monkeypatch.setenv("WEFT_HOME", "")
+    monkeypatch.setenv("FOREPLAN_HOME", "")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert found_home() == tmp_path / "data" / "weft"
+    assert found_home() == tmp_path / "data" / "foreplan"
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert found_home() == tmp_path / ".local" / "share" / "weft"
+    assert found_home() == tmp_path / ".local" / "share" / "foreplan"
     monkeypatch.delenv("XDG_DATA_HOME")
-    assert found_home() == tmp_path / ".local" / "share" / "weft"
+    assert found_home() == tmp_path / ".local" / "share" / "foreplan"
 
 
 def test_what_no_clock_can_give_is_left_out() -> None:
@@ -189,9 +189,10 @@ def test_a_large_repository_is_read_in_part() -> None:
 
 def test_sqlite_is_imported_when_a_repository_is_opened() -> None:
     code = (
-        "import sys; import weft.history.repository, weft.history.predictor, weft.cli.history; "
+        "import sys; import foreplan.history.repository, foreplan.history.predictor; "
+        "import foreplan.cli.history; "
         "print('sqlite3' in sys.modules, 'rich.table' in sys.modules); "
-        "weft.history.repository.Repository().close(); print('sqlite3' in sys.modules)"
+        "foreplan.history.repository.Repository().close(); print('sqlite3' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "True"]

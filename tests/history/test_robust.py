@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.arrays import FloatArray
-from weft.history.predictor import Prediction, Source
-from weft.history.records import History, TaskRecord
+from foreplan.arrays import FloatArray
+from foreplan.history.predictor import Prediction, Source
+from foreplan.history.records import History, TaskRecord
 
 from .samples import asked, bag, task
 

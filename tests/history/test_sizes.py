@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from weft.history.levels import robust_line
-from weft.history.predictor import predict_links
-from weft.history.records import History
-from weft.model import Link
+from foreplan.history.levels import robust_line
+from foreplan.history.predictor import predict_links
+from foreplan.history.records import History
+from foreplan.model import Link
 
 from .samples import asked, bag, move, task
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import WeftError
-from weft.history import database
-from weft.history.database import FILE, HistoryError
-from weft.history.repository import Repository
+from foreplan.errors import ForeplanError
+from foreplan.history import database
+from foreplan.history.database import FILE, HistoryError
+from foreplan.history.repository import Repository
 
 from .samples import move, task
 
@@ -25,7 +25,7 @@ def refused(path: Path | None = None) -> str:
     """What a user is told, and what a run that goes on is told."""
     with pytest.raises(HistoryError) as caught:
         Repository(path)
-    assert isinstance(caught.value, WeftError)
+    assert isinstance(caught.value, ForeplanError)
     heard: list[str] = []
     assert Repository.or_none(heard.append, path) is None
     assert heard == [f"going on without the performance history: {caught.value}"]
@@ -91,7 +91,7 @@ def test_tables_of_another_version(home: Path) -> None:
     with closing(sqlite3.connect(home / FILE)) as connection:
         connection.execute("PRAGMA user_version = 7")
     message = refused()
-    assert "another version of weft" in message
+    assert "another version of foreplan" in message
     assert "version 7" in message
 
 
@@ -104,8 +104,8 @@ def test_a_database_of_something_else(home: Path) -> None:
 
 def test_a_directory_that_cannot_be_made(home: Path) -> None:
     home.write_text("a file")
-    assert "WEFT_HOME" in refused()
-    assert "WEFT_HOME" in refused(home / "deeper" / FILE)
+    assert "FOREPLAN_HOME" in refused()
+    assert "FOREPLAN_HOME" in refused(home / "deeper" / FILE)
 
 
 def test_a_directory_in_its_place(home: Path) -> None:
@@ -142,8 +142,8 @@ def test_somebody_who_writes_for_ever(home: Path, monkeypatch: pytest.MonkeyPatc
 
 WRITER = """
 import sys
-from weft.history.records import TaskRecord, TransferRecord
-from weft.history.repository import Repository
+from foreplan.history.records import TaskRecord, TransferRecord
+from foreplan.history.repository import Repository
 name = sys.argv[1]
 print("ready", flush=True)
 sys.stdin.readline()
@@ -196,8 +196,8 @@ def test_processes_that_write_at_once(home: Path) -> None:
 
 KILLED = """
 import sys
-from weft.history.records import TaskRecord
-from weft.history.repository import Repository
+from foreplan.history.records import TaskRecord
+from foreplan.history.repository import Repository
 repository = Repository()
 for batch in range(10**9):
     repository.add([TaskRecord(batch, "r", "wf", "c", "m", 1.0)] * 7)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foreplan.generators import generate
+from foreplan.ic import analyse, analyse_dag
+from foreplan.model import Workflow
 from ic.twin import Arcs, Twin, all_dags, dag_of, random_dag
-from weft.generators import generate
-from weft.ic import analyse, analyse_dag
-from weft.model import Workflow
 
 
 def workflow(names: str, arcs: list[str]) -> Workflow:

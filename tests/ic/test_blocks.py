@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foreplan.ic import play
+from foreplan.ic.blocks import OTHER, parse
+from foreplan.ic.dag import Dag
+from foreplan.ic.search import block_order, dag_order, schedule_blocks
+from foreplan.ic.shapes import m_block, n_block, q_block, w_block
 from ic.twin import Arcs, Twin, dag_of, random_dag, shuffled
-from weft.ic import play
-from weft.ic.blocks import OTHER, parse
-from weft.ic.dag import Dag
-from weft.ic.search import block_order, dag_order, schedule_blocks
-from weft.ic.shapes import m_block, n_block, q_block, w_block
 
 SIZES = [(a, d) for a in range(1, 5) for d in range(2, 5)]
 NAMED = {

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ic.twin import Arcs, Twin, dag_of, dags, random_dag
-from weft.errors import InputError
-from weft.ic import (
+from foreplan.errors import InputError
+from foreplan.ic import (
     DISCIPLINES,
     Dag,
     heuristic_order,
@@ -19,8 +18,9 @@ from weft.ic import (
     play,
     request_sizes,
 )
-from weft.ic.game import listed_order
-from weft.ic.shapes import evolving_mesh
+from foreplan.ic.game import listed_order
+from foreplan.ic.shapes import evolving_mesh
+from ic.twin import Arcs, Twin, dag_of, dags, random_dag
 
 
 def test_profile_and_areas_of_a_small_dag() -> None:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ic.twin import Arcs, Twin, dag_of, dags, random_dag
-from weft.generators import generate
-from weft.ic import (
+from foreplan.generators import generate
+from foreplan.ic import (
     DISCIPLINES,
     Dag,
     analyse_dag,
@@ -20,8 +19,9 @@ from weft.ic import (
     play,
     request_sizes,
 )
-from weft.ic.heuristic import candidates, heuristic_order_of
-from weft.ic.shapes import butterfly, compose
+from foreplan.ic.heuristic import candidates, heuristic_order_of
+from foreplan.ic.shapes import butterfly, compose
+from ic.twin import Arcs, Twin, dag_of, dags, random_dag
 
 
 def layered(rng: np.random.Generator, n: int, layers: int, parents: int) -> Dag:

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ic.twin import Arcs, Twin, all_dags, dag_of, dags, random_dag, shuffled
-from weft.errors import InputError
-from weft.ic import DISCIPLINES, Dag, heuristic_order, ico, play
-from weft.ic.shapes import (
+from foreplan.errors import InputError
+from foreplan.ic import DISCIPLINES, Dag, heuristic_order, ico, play
+from foreplan.ic.shapes import (
     COMPOSITIONS,
     Sizes,
     butterfly,
@@ -21,6 +20,7 @@ from weft.ic.shapes import (
     reduction_mesh,
     reductive_tree,
 )
+from ic.twin import Arcs, Twin, all_dags, dag_of, dags, random_dag, shuffled
 
 
 def check(n: int, arcs: Arcs) -> str:

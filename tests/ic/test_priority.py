@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ic import BlockProfile, has_priority
-from weft.ic.blocks import c_profile, k_profile, m_profile, n_profile, w_profile
+from foreplan.ic import BlockProfile, has_priority
+from foreplan.ic.blocks import c_profile, k_profile, m_profile, n_profile, w_profile
 
 PAIRS = [(a, d) for a in range(1, 7) for d in range(2, 7)]
 

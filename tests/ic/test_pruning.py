@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
+from foreplan.ic import Dag
+from foreplan.ic.kernels.structure import HEADS_AT_ONCE
+from foreplan.ic.shapes import butterfly
+from foreplan.ic.structure import pruned
 from ic.twin import Arcs, arcs_of, dag_of, dags, shuffled
-from weft.ic import Dag
-from weft.ic.kernels.structure import HEADS_AT_ONCE
-from weft.ic.shapes import butterfly
-from weft.ic.structure import pruned
 
 
 def without_shortcuts(n: int, arcs: Arcs) -> set[tuple[int, int]]:

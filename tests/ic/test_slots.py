@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from weft.ic import Dag, order_phases
-from weft.ic.slots import longest_ways, makespan
+from foreplan.ic import Dag, order_phases
+from foreplan.ic.slots import longest_ways, makespan
 
 
 def random_dag(rng: np.random.Generator, n: int) -> Dag:

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from weft.ic import Dag
+from foreplan.ic import Dag
 
 Arcs = list[tuple[int, int]]
 

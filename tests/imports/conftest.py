@@ -10,5 +10,5 @@ import pytest
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A history of this test's own."""
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "home"))
     return tmp_path / "home"

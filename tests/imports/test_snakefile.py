@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from weft.errors import InputError
-from weft.formats import workflow_from_dict
-from weft.imports.snakefile import Imported, Translation, snakemake_python
+from foreplan.errors import InputError
+from foreplan.formats import workflow_from_dict
+from foreplan.imports.snakefile import Imported, Translation, snakemake_python
 
 
 def job(rule: str, command: str | None = None, **more: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def translated(
     again: Any = None,
     software: str = "",
 ) -> Imported:
-    """The jobs as a workflow, which weft's own reader has taken."""
+    """The jobs as a workflow, which foreplan's own reader has taken."""
     found = {"version": "9", "shell": shell, "jobs": list(jobs)}
     asked = frozenset(software.split())
     imported = Translation(found, directory, "w", again, asked).imported()
@@ -96,7 +96,7 @@ def test_marks_of_outputs_and_what_commands_run_in() -> None:
     found = translated(made | {"container": None}, software="apptainer conda")
     assert found.content["tasks"] == {"a": fields | {"conda": "b"}}
     assert not found.notes
-    with pytest.raises(InputError, match="described by a file are not made by weft: a"):
+    with pytest.raises(InputError, match="described by a file are not made by foreplan: a"):
         translated(made | {"conda_file": True}, software="conda")
 
 
@@ -146,8 +146,8 @@ def test_through_snakemake() -> None:
     made = job("plot", None, kind="script", wildcards={"s": "a b"}, outputs=["p/a b.png"])
     (task,) = translated(made, again=["python", "-m", "snakemake"]).content["tasks"].values()
     assert task["run"] == (
-        'python -m snakemake --directory "$WEFT_DIR" --cores 1 --allowed-rules plot '
-        "--target-jobs 'plot:s=a b'\nmv -fT \"$WEFT_DIR\"/'p/a b.png' 'p/a b.png'"
+        'python -m snakemake --directory "$FOREPLAN_DIR" --cores 1 --allowed-rules plot '
+        "--target-jobs 'plot:s=a b'\nmv -fT \"$FOREPLAN_DIR\"/'p/a b.png' 'p/a b.png'"
     )
 
 
@@ -161,13 +161,13 @@ REFUSED = [
     ([job("all", kind="none")], "there is nothing to run"),
     (
         [job("a", "x", benchmark="b.tsv"), job("b", "y", inputs=["b.tsv"])],
-        "benchmark files are not written by weft, but read: b",
+        "benchmark files are not written by foreplan, but read: b",
     ),
 ]
 
 
 @pytest.mark.parametrize(("jobs", "problem"), REFUSED)
-def test_what_weft_cannot_run_is_named(jobs: list[dict[str, Any]], problem: str) -> None:
+def test_what_foreplan_cannot_run_is_named(jobs: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         translated(*jobs)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from weft.cli.import_ import app
-from weft.errors import InputError
-from weft.formats import load
-from weft_benchmarks import imported
+from foreplan.cli.import_ import app
+from foreplan.errors import InputError
+from foreplan.formats import load
+from foreplan_benchmarks import imported
 
 PROGRAM = shutil.which("snakemake")
 needs_snakemake = pytest.mark.skipif(
@@ -20,7 +20,7 @@ needs_snakemake = pytest.mark.skipif(
 
 
 def bring(*words: str | Path) -> Result:
-    """`weft import snakemake`; errors that a user can mend come out as they are."""
+    """`foreplan import snakemake`; errors that a user can mend come out as they are."""
     done = CliRunner().invoke(app, ["snakemake", *map(str, words)], catch_exceptions=False)
     if done.exception is not None:
         raise done.exception
@@ -32,7 +32,7 @@ def test_imported_and_run_it_makes_the_same(home: Path) -> None:
     assert PROGRAM is not None
     shares: list[float] = []
     taken = list(imported.measure(PROGRAM, 9, 1, shares.append))  # 57 jobs
-    assert [row.tool for row in taken] == ["Snakemake"] * 2 + ["weft"] * 3
+    assert [row.tool for row in taken] == ["Snakemake"] * 2 + ["foreplan"] * 3
     assert shares[-1] == 1
 
 
@@ -65,9 +65,9 @@ def test_through_snakemake(home: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert "2 tasks of 2 rules, 1 dependency" in said
     workflow = load("workflow.yaml")
     assert workflow.spec(0).run == "echo bye 2 > a.txt"
-    import weft
+    import foreplan
 
-    assert weft.run(workflow, on="local:2").status == "finished"
+    assert foreplan.run(workflow, on="local:2").status == "finished"
     assert Path("b.txt").read_text() == "bye 2\n"
     again = bring(*words, "--through-snakemake").output
     assert "1 record of Snakemake's times added" in again
@@ -105,7 +105,7 @@ def test_what_snakemake_refuses_is_told(
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("tasks: {a: {}}\n")
-    with pytest.raises(InputError, match="it is there, and not by `weft import`"):
+    with pytest.raises(InputError, match="it is there, and not by `foreplan import`"):
         bring("-o", mine)
     with pytest.raises(InputError, match="a workflow is written as"):
         bring("-o", tmp_path / "x.txt")
@@ -118,5 +118,7 @@ def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:
 def test_without_snakemake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"Snakemake is not here: pip install 'weft\[snakemake\]'"):
+    with pytest.raises(
+        InputError, match=r"Snakemake is not here: pip install 'foreplan\[snakemake\]'"
+    ):
         bring("-o", tmp_path / "new.yaml")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from weft.cli.history import app
-from weft.errors import InputError
-from weft.history.records import TaskRecord
-from weft.history.repository import Repository
+from foreplan.cli.history import app
+from foreplan.errors import InputError
+from foreplan.history.records import TaskRecord
+from foreplan.history.repository import Repository
 
 HEADER = "task_id\thash\tname\tstatus\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\trchar\twchar"
 DONE = "1\tab/1\tMAP:ALIGN (s1)\tCOMPLETED\t2026-11-01 10:00:00.000\t1m 5s\t1m 3s\t50.0%\t1.5 GB"
@@ -34,7 +34,7 @@ BENCHMARK = (
 
 
 def imported(*arguments: str | Path) -> str:
-    """What `weft history import` prints; errors that a user can mend come out as they are."""
+    """What `foreplan history import` prints; errors that a user can mend come out as they are."""
     words = ["import", *map(str, arguments)]
     done = CliRunner().invoke(app, words, catch_exceptions=False, env={"COLUMNS": "200"})
     if done.exception is not None:

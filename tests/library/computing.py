@@ -7,9 +7,9 @@ from typing import Any
 
 import cloudpickle
 
-from weft.delayed import flow_of
-from weft.flow import Flow, Task
-from weft.model.call import filled, replaced
+from foreplan.delayed import flow_of
+from foreplan.flow import Flow, Task
+from foreplan.model.call import filled, replaced
 
 
 def results_of(flow: Flow) -> Callable[[Task], Any]:

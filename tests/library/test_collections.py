@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan.delayed import flow_of
+from foreplan.errors import InputError
 from library.computing import computed
-from weft.delayed import flow_of
-from weft.errors import InputError
 
 dask = pytest.importorskip("dask")
 pd = pytest.importorskip("pandas")
@@ -149,7 +149,7 @@ def given(tmp_path: Path) -> Given:
 
 @pytest.fixture(autouse=True)
 def _by_tasks() -> Iterator[None]:
-    """Dask shuffles as weft does, for rows in the same order."""
+    """Dask shuffles as foreplan does, for rows in the same order."""
     with dask.config.set({"dataframe.shuffle.method": "tasks", "scheduler": "sync"}):
         yield
 
@@ -187,7 +187,7 @@ def test_an_expression(given: Given, name: str) -> None:
 def test_every_third_of_the_table_in_one_real_run(given: Given, tmp_path: Path) -> None:
     """Of mixed arguments Dask itself would change the order, so each is asked for alone."""
     expressions = {name: TABLE[name](given) for name in list(TABLE)[::3]}
-    results = weft.compute(expressions, dir=tmp_path, use_history=False)
+    results = foreplan.compute(expressions, dir=tmp_path, use_history=False)
     assert list(results) == list(expressions)
     for name, expression in expressions.items():
         assert_alike(results[name], dask.compute(expression)[0])
@@ -281,7 +281,7 @@ def test_with_a_client_shuffles_go_by_tasks(given: Given, client: Any, tmp_path:
         merged = given.df.merge(given.other, on="k")
         moved = given.df.shuffle("name")
         options = {"client": client, "dir": tmp_path, "use_history": False}
-        results = weft.compute(merged, moved, given.x.sum(), **options)
+        results = foreplan.compute(merged, moved, given.x.sum(), **options)
     assert_alike(results[:2], tuple(dask.compute(c, scheduler="sync")[0] for c in (merged, moved)))
     assert results[2] == 276
 
@@ -307,7 +307,7 @@ def test_shuffles_that_keep_data_elsewhere_are_refused(
 
 PROGRAM = """
 import dask, dask.array as da, dask.dataframe as dd, pandas as pd
-from weft.delayed import flow_of
+from foreplan.delayed import flow_of
 df = dd.from_pandas(pd.DataFrame({"k": [1, 2, 3] * 4, "v": range(12)}), npartitions=3)
 x = da.ones((4, 4), chunks=2)
 wanted = [df.merge(df + 1, on="k").v_x.sum(), df.groupby("k").v.mean(split_out=2), (x + x.T).sum()]

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreplan.delayed import flow_of
+from foreplan.errors import ForeplanError, InputError
+from foreplan.flow import Task
+from foreplan.model.call import replaced
 from library.computing import computed, results_of
-from weft.delayed import flow_of
-from weft.errors import InputError, WeftError
-from weft.flow import Task
-from weft.model.call import replaced
 
 dask = pytest.importorskip("dask")
 Pair = namedtuple("Pair", "x y")
@@ -95,7 +95,7 @@ def test_delayed_values() -> None:
 
 
 def test_methods_attributes_and_operators() -> None:
-    text = dask.delayed(str.upper)("weft")
+    text = dask.delayed(str.upper)("foreplan")
     number = dask.delayed(inc)(3)
     same(text.lower().split("e"), text.count("E"), number.real, (number.imag + 2) * number)
     same(number + 1, 1 - number, -number, number == 4, text[1], text[number - 3 :])
@@ -199,7 +199,7 @@ def test_a_graph_with_a_cycle_or_a_hole_is_refused() -> None:
     from dask._task_spec import TaskRef
 
     hole = Old({"a": Node("a", inc, TaskRef("elsewhere"))}, "a")
-    with pytest.raises(InputError, match=r"'elsewhere' is not in the graph; give weft"):
+    with pytest.raises(InputError, match=r"'elsewhere' is not in the graph; give foreplan"):
         flow_of(hole, optimize=False)
 
 
@@ -243,7 +243,7 @@ def test_any_graph_comes_to_what_dask_says(wanted: list[tuple[int, list[int]]]) 
 
 PROGRAM = """
 import dask
-from weft.delayed import flow_of
+from foreplan.delayed import flow_of
 f = dask.delayed(sum)
 parts = [f([i, f([i + 1])]) for i in range(6)]
 tree = f([f(parts[:3], dask_key_name="left"), {}, f({"b": parts[3], "a": parts[4]}, parts[5])])
@@ -270,17 +270,19 @@ def test_the_flow_is_the_same_in_every_process() -> None:
 
 def test_a_dask_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask, "__version__", "2025.4.1")
-    with pytest.raises(InputError, match=r"Dask 2025.4.1 is too old.*pip install 'weft\[dask\]'"):
+    with pytest.raises(
+        InputError, match=r"Dask 2025.4.1 is too old.*pip install 'foreplan\[dask\]'"
+    ):
         flow_of(dask.delayed(inc)(1))
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import weft.delayed
+    import foreplan.delayed
 
     def missing(name: str) -> None:
         raise ImportError(f"No module named {name!r}")
 
-    weft.delayed._dask.cache_clear()
-    monkeypatch.setattr(weft.delayed, "import_module", missing)
-    with pytest.raises(WeftError, match=r"needs Dask.*pip install 'weft\[dask\]'"):
+    foreplan.delayed._dask.cache_clear()
+    monkeypatch.setattr(foreplan.delayed, "import_module", missing)
+    with pytest.raises(ForeplanError, match=r"needs Dask.*pip install 'foreplan\[dask\]'"):
         flow_of(3)

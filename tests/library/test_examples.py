@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from weft.formats import load
-from weft.model import EXTERNAL, Workflow
-from weft.model.call import filled
+from foreplan.formats import load
+from foreplan.model import EXTERNAL, Workflow
+from foreplan.model.call import filled
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WORDS = EXAMPLES / "words"

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.flow import Flow, Task
-from weft.model import Call, Ref, TaskSpec
-from weft.model.amounts import Amount
-from weft.model.call import FileRef, filled, qualified_name, replaced
-from weft.model.resources import Request
+from foreplan.errors import InputError
+from foreplan.flow import Flow, Task
+from foreplan.model import Call, Ref, TaskSpec
+from foreplan.model.amounts import Amount
+from foreplan.model.call import FileRef, filled, qualified_name, replaced
+from foreplan.model.resources import Request
 
 
 def load(path: str) -> str:

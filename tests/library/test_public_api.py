@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.model import Platform, Schedule, Workflow
-from weft.scheduling.margins import plan_to_dict
+import foreplan
+from foreplan.errors import InputError
+from foreplan.model import Platform, Schedule, Workflow
+from foreplan.scheduling.margins import plan_to_dict
 
 WORKFLOW: dict[str, Any] = {
     "name": "w",
@@ -49,76 +49,76 @@ atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
 
 def test_every_public_name() -> None:
     wanted = {"load", "load_platform", "plan", "check_schedule", "Workflow", "Platform", "Schedule"}
-    assert wanted <= set(weft.__all__)
-    assert len(set(weft.__all__)) == len(weft.__all__)
-    for name in weft.__all__:
-        assert getattr(weft, name).__name__ == name
-        assert (getattr(weft, name).__doc__ or "").strip()
+    assert wanted <= set(foreplan.__all__)
+    assert len(set(foreplan.__all__)) == len(foreplan.__all__)
+    for name in foreplan.__all__:
+        assert getattr(foreplan, name).__name__ == name
+        assert (getattr(foreplan, name).__doc__ or "").strip()
     namespace: dict[str, object] = {}
-    exec("from weft import *", namespace)
-    assert set(weft.__all__) == {name for name in namespace if not name.startswith("__")}
+    exec("from foreplan import *", namespace)
+    assert set(foreplan.__all__) == {name for name in namespace if not name.startswith("__")}
 
 
 def test_only_public_names_are_completed() -> None:
     """Neither rooms that happen to be imported, nor what the package itself imports."""
-    importlib.import_module("weft.api")
-    assert {name for name in dir(weft) if not name.startswith("__")} == set(weft.__all__)
-    assert {"__version__", "__doc__", "__all__"} <= set(dir(weft))
-    completer = rlcompleter.Completer({"weft": weft})
+    importlib.import_module("foreplan.api")
+    assert {name for name in dir(foreplan) if not name.startswith("__")} == set(foreplan.__all__)
+    assert {"__version__", "__doc__", "__all__"} <= set(dir(foreplan))
+    completer = rlcompleter.Completer({"foreplan": foreplan})
     found: list[str] = []
-    while (word := completer.complete("weft.", len(found))) is not None:
-        found.append(word.removeprefix("weft.").rstrip("()"))
-    assert set(found) == set(weft.__all__)
+    while (word := completer.complete("foreplan.", len(found))) is not None:
+        found.append(word.removeprefix("foreplan.").rstrip("()"))
+    assert set(found) == set(foreplan.__all__)
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:
-    """A module that is imported becomes an attribute of weft, whatever stood there."""
-    modules = {module.name for module in pkgutil.iter_modules(weft.__path__)}
-    assert not modules & set(weft.__all__)
+    """A module that is imported becomes an attribute of foreplan, whatever stood there."""
+    modules = {module.name for module in pkgutil.iter_modules(foreplan.__path__)}
+    assert not modules & set(foreplan.__all__)
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(AttributeError, match="'weft' has no attribute 'plna'"):
-        _ = weft.plna
+    with pytest.raises(AttributeError, match="'foreplan' has no attribute 'plna'"):
+        _ = foreplan.plna
     with pytest.raises(ImportError):
-        exec("from weft import plna")
+        exec("from foreplan import plna")
 
 
 def test_errors_have_one_base() -> None:
-    for error in (weft.InputError, weft.PlanningError, weft.InvalidScheduleError):
-        assert issubclass(error, weft.WeftError)
+    for error in (foreplan.InputError, foreplan.PlanningError, foreplan.InvalidScheduleError):
+        assert issubclass(error, foreplan.ForeplanError)
 
 
 def test_the_docstring_is_true() -> None:
-    tried = doctest.testmod(weft)
+    tried = doctest.testmod(foreplan)
     assert tried.attempted >= 4
     assert tried.failed == 0
 
 
-def test_importing_weft_imports_nothing_heavy() -> None:
-    modules = imported_by("import weft")
-    assert "weft" in modules
+def test_importing_foreplan_imports_nothing_heavy() -> None:
+    modules = imported_by("import foreplan")
+    assert "foreplan" in modules
     assert not modules & set(HEAVY)
 
 
 def test_importing_the_commands_imports_no_numpy() -> None:
-    modules = imported_by("from weft.cli.main import app")
-    assert "weft.cli.plan" in modules
-    assert not modules & {"numpy", "matplotlib", "weft_reproductions", "weft_benchmarks"}
+    modules = imported_by("from foreplan.cli.main import app")
+    assert "foreplan.cli.plan" in modules
+    assert not modules & {"numpy", "matplotlib", "foreplan_reproductions", "foreplan_benchmarks"}
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_small_plan_imports_what_it_needs(files: tuple[Path, Path], options: list[str]) -> None:
-    code = "from weft.cli import main; main()"
+    code = "from foreplan.cli import main; main()"
     modules = imported_by(code, "plan", files[0], "-p", files[1], *options)
-    assert {"numpy", "weft.scheduling.planners.heft"} <= modules
-    assert not modules & {"matplotlib", "rich", "numpy.ma", "sqlite3", "weft.model.events"}
+    assert {"numpy", "foreplan.scheduling.planners.heft"} <= modules
+    assert not modules & {"matplotlib", "rich", "numpy.ma", "sqlite3", "foreplan.model.events"}
 
 
 def test_load_takes_a_dict_and_a_path(files: tuple[Path, Path]) -> None:
     wf_path, pf_path = files
-    workflows = [weft.load(WORKFLOW), weft.load(wf_path), weft.load(str(wf_path))]
-    platforms = [weft.load_platform(s) for s in (PLATFORM, pf_path, str(pf_path))]
+    workflows = [foreplan.load(WORKFLOW), foreplan.load(wf_path), foreplan.load(str(wf_path))]
+    platforms = [foreplan.load_platform(s) for s in (PLATFORM, pf_path, str(pf_path))]
     assert all(isinstance(w, Workflow) for w in workflows)
     assert all(isinstance(p, Platform) for p in platforms)
     plans = [planned(w, p).to_dict() for w, p in zip(workflows, platforms, strict=True)]
@@ -126,45 +126,45 @@ def test_load_takes_a_dict_and_a_path(files: tuple[Path, Path]) -> None:
 
 
 def planned(workflow: Workflow, platform: Platform, planner: str = "heft") -> Schedule:
-    schedule = weft.plan(workflow, platform, planner=planner)
-    weft.check_schedule(schedule)
+    schedule = foreplan.plan(workflow, platform, planner=planner)
+    foreplan.check_schedule(schedule)
     return schedule
 
 
 def test_a_dict_is_left_as_it_was() -> None:
     before = json.dumps([WORKFLOW, PLATFORM])
-    planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM))
+    planned(foreplan.load(WORKFLOW), foreplan.load_platform(PLATFORM))
     assert json.dumps([WORKFLOW, PLATFORM]) == before
 
 
 def test_errors_say_where(files: tuple[Path, Path]) -> None:
     bad = {**WORKFLOW, "edges": [["a", "x", 1]]}
     with pytest.raises(InputError) as caught:
-        weft.load(bad)
+        foreplan.load(bad)
     assert (caught.value.source, caught.value.place) == ("", "edges[0]")
     files[0].write_text(json.dumps(bad))
     with pytest.raises(InputError) as caught:
-        weft.load(files[0])
+        foreplan.load(files[0])
     assert (caught.value.source, caught.value.place) == (str(files[0]), "line 1: edges[0]")
 
 
 def test_the_default_planner_is_heft() -> None:
-    workflow, platform = weft.load(WORKFLOW), weft.load_platform(PLATFORM)
-    default = weft.plan(workflow, platform)
-    weft.check_schedule(default)
+    workflow, platform = foreplan.load(WORKFLOW), foreplan.load_platform(PLATFORM)
+    default = foreplan.plan(workflow, platform)
+    foreplan.check_schedule(default)
     assert default.to_dict() == planned(workflow, platform, "heft").to_dict()
     with pytest.raises(InputError, match="unknown planner 'hetf'"):
-        weft.plan(workflow, platform, planner="hetf")
+        foreplan.plan(workflow, platform, planner="hetf")
 
 
 @pytest.mark.parametrize("planner", ["heft", "dls", "heft[insertion=false]"])
 def test_the_library_gives_what_the_command_prints(files: tuple[Path, Path], planner: str) -> None:
-    code = "from weft.cli import main; main()"
+    code = "from foreplan.cli import main; main()"
     words = ["plan", str(files[0]), "-p", str(files[1]), "--json", "--planner", planner]
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
     )
-    ours = plan_to_dict(planned(weft.load(WORKFLOW), weft.load_platform(PLATFORM), planner))
+    ours = plan_to_dict(planned(foreplan.load(WORKFLOW), foreplan.load_platform(PLATFORM), planner))
     assert json.loads(done.stdout) == ours
     assert done.stdout == json.dumps(ours, indent=1) + "\n"
 
@@ -172,18 +172,18 @@ def test_the_library_gives_what_the_command_prints(files: tuple[Path, Path], pla
 def test_workflows_and_platforms_however_they_are_given(tmp_path: Path) -> None:
     text = "tasks: {a: {cost: 2}, b: {cost: 3}}\nedges: [[a, b, 1]]\n"
     (tmp_path / "w.yaml").write_text(text)
-    flow = weft.Flow("two")
+    flow = foreplan.Flow("two")
     flow.task(abs, flow.task(abs, -1, cost=2), cost=3)
     machines = {"processors": {"x": {}, "y": {"speed": 2}}}
     for work in (tmp_path / "w.yaml", str(tmp_path / "w.yaml"), flow):
-        assert weft.plan(work, machines).makespan == 2.5
-        assert weft.simulate(work, machines).makespan == 2.5
-        (row,) = weft.what_if(work, machines, remove="y").alternatives
+        assert foreplan.plan(work, machines).makespan == 2.5
+        assert foreplan.simulate(work, machines).makespan == 2.5
+        (row,) = foreplan.what_if(work, machines, remove="y").alternatives
         assert row.makespan == 5
     bad: tuple[tuple[Any, Any], ...] = ((5, machines), (flow, None), ([flow], machines))
     for other, pf in bad:
-        with pytest.raises(weft.InputError, match="expected a "):
-            weft.plan(other, pf)
+        with pytest.raises(foreplan.InputError, match="expected a "):
+            foreplan.plan(other, pf)
     for options in ({"retries": -1}, {"timeout": 0}):
-        with pytest.raises(weft.InputError, match=r"from 0 on|more than 0"):
-            weft.run(flow, "local:1", dir=tmp_path, **options)  # type: ignore[arg-type]
+        with pytest.raises(foreplan.InputError, match=r"from 0 on|more than 0"):
+            foreplan.run(flow, "local:1", dir=tmp_path, **options)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 import pytest
 
-from weft.errors import InputError
-from weft.model.amounts import Amount
+from foreplan.errors import InputError
+from foreplan.model.amounts import Amount
 
 
 @pytest.mark.parametrize(

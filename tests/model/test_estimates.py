@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft.arrays import BLOCK
-from weft.errors import InputError
-from weft.model import Estimates, Platform, Processor, Workflow
+from foreplan.arrays import BLOCK
+from foreplan.errors import InputError
+from foreplan.model import Estimates, Platform, Processor, Workflow
 
 NAN = float("nan")
 PLATFORM = Platform.build([Processor("p", speed=2.0), Processor("q", speed=0.5)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.model.filenames import Holders, covers, may_gather, may_share
+from foreplan.model.filenames import Holders, covers, may_gather, may_share
 
 
 def test_a_pattern_of_directories_has_all_that_is_in_them() -> None:

@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
-from twins.money import cost_of_schedule, cost_of_uses, forecast_of, past_uses
-from twins.priced import any_priced, with_prices
-from twins.situations import random_situation
-from weft import registry
-from weft.model import (
+import foreplan
+from foreplan import registry
+from foreplan.model import (
     Attempts,
     Copies,
     Freedom,
@@ -29,6 +26,9 @@ from weft.model import (
     affordable,
     forecast,
 )
+from twins.money import cost_of_schedule, cost_of_uses, forecast_of, past_uses
+from twins.priced import any_priced, with_prices
+from twins.situations import random_situation
 
 NAN = float("nan")
 some = settings(max_examples=150, deadline=None)
@@ -39,7 +39,7 @@ def near(value: float) -> Any:
 
 
 def machines(network: dict[str, Any] | None = None, **processors: dict[str, Any]) -> Platform:
-    return weft.load_platform({"processors": processors, "network": network or {}})
+    return foreplan.load_platform({"processors": processors, "network": network or {}})
 
 
 # By hand -------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_a_transfer_is_paid_once_to_each_host() -> None:
         np.array([0.0, 1.0, 5.0, 5.0]),
         np.array([1.0, 2.0, 6.0, 6.0]),
     )
-    weft.check_schedule(made)
+    foreplan.check_schedule(made)
     assert made.usage.transfers == made.cost == 4 * 0.5
     assert platform.adds_up is False
     assert machines(**hosts).adds_up is True
@@ -91,11 +91,13 @@ def test_a_transfer_is_paid_once_to_each_host() -> None:
 
 def test_what_a_task_holds_of_a_host_is_on_the_bill_of_its_processor() -> None:
     h = {"cores": 4, "price": 4, "price_of": "host", "memory": "10GB"}
-    platform = weft.load_platform({"hosts": {"h": h, "k": {"cores": 1}}, "network": {"price": 0.1}})
+    platform = foreplan.load_platform(
+        {"hosts": {"h": h, "k": {"cores": 1}}, "network": {"price": 0.1}}
+    )
     a, b = {"cost": 10, "memory": "5GB", "on": "h"}, {"cost": 10, "on": "k"}
-    workflow = weft.load({"tasks": {"a": a, "b": b}, "edges": [["a", "b", 20]]})
-    run = weft.simulate(workflow, platform, strategy="static")
-    for shown in (weft.plan(workflow, platform), run):
+    workflow = foreplan.load({"tasks": {"a": a, "b": b}, "edges": [["a", "b", 20]]})
+    run = foreplan.simulate(workflow, platform, strategy="static")
+    for shown in (foreplan.plan(workflow, platform), run):
         assert shown.bill.processors.tolist() == [near(20), 0, 0, 0, 0]  # half of the host
         assert shown.bill.transfers == near(2)
         assert shown.cost == near(22)
@@ -111,7 +113,7 @@ def test_within_the_budget_but_for_rounding() -> None:
 
 def halfway() -> tuple[Situation, Schedule]:
     """At 30: a is done, b runs on q, c has what it reads on its way to q; d needs a's on r."""
-    work = weft.load(
+    work = foreplan.load(
         {
             "tasks": {"a": {"cost": 10}, "b": {"cost": 30}, "c": {"cost": 5}, "d": {"cost": 5}},
             "edges": [["a", "b", 2], ["a", "c", 3], ["a", "d", 4]],
@@ -137,7 +139,7 @@ def halfway() -> tuple[Situation, Schedule]:
         np.array([0.0, 12.0, 60.0, 34.0]),
         np.array([10.0, 42.0, 65.0, 39.0]),
     )
-    weft.check_schedule(plan, situation)
+    foreplan.check_schedule(plan, situation)
     return situation, plan
 
 
@@ -261,7 +263,7 @@ def test_where_all_goes_as_planned_the_run_costs_what_the_plan_does(seed: int) -
     rng = np.random.default_rng(seed)
     begin = random_situation(rng, at_start=True, changes=False)
     platform = with_prices(begin, rng, units=seed % 2 > 0, links=seed % 3 > 0).platform
-    run = weft.simulate(begin.workflow, platform, "static")
+    run = foreplan.simulate(begin.workflow, platform, "static")
     assert run.cost == near(run.plans[0].cost)
     np.testing.assert_allclose(
         run.usage.by_processor(platform), run.plans[0].usage.by_processor(platform)
@@ -274,7 +276,7 @@ def test_a_run_pays_for_every_attempt_and_every_transfer(seed: int) -> None:
     begin = random_situation(rng, n_processors=4, at_start=True, changes=False)
     platform = with_prices(begin, rng, units=True, links=True).platform
     fails = {"failures": {platform.processor_names[1]: float(rng.uniform(1, 900))}}
-    run = weft.simulate(begin.workflow, platform, "aheft", fails, qoi=0.3, seed=seed)
+    run = foreplan.simulate(begin.workflow, platform, "aheft", fails, qoi=0.3, seed=seed)
     log, sent = run.attempts, run.transfers
     uses = zip(log.processor.tolist(), log.start.tolist(), log.finish.tolist(), strict=True)
     moved = zip(sent.item.tolist(), sent.source.tolist(), sent.target.tolist(), strict=True)

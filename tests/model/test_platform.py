@@ -7,8 +7,8 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.model import Link, Platform, Processor
+from foreplan.errors import InputError
+from foreplan.model import Link, Platform, Processor
 
 
 def two_hosts() -> Platform:

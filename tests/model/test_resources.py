@@ -4,10 +4,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.model import Estimates, Item, Platform, Processor, Schedule, TaskSpec, Workflow
-from weft.model.amounts import Amount
-from weft.model.resources import Cores, Demand, Host, Request, check_fits, declared_needs, held
+from foreplan.errors import InputError
+from foreplan.model import Estimates, Item, Platform, Processor, Schedule, TaskSpec, Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import Cores, Demand, Host, Request, check_fits, declared_needs, held
 
 
 def workflow(*requests: Request | None) -> Workflow:

@@ -1,4 +1,4 @@
-"""Schedule: what it adds up to, and the dict that `weft plan --json` prints."""
+"""Schedule: what it adds up to, and the dict that `foreplan plan --json` prints."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-import weft
-from weft.model import Item, Link, Platform, Processor, Schedule, Workflow
+import foreplan
+from foreplan.model import Item, Link, Platform, Processor, Schedule, Workflow
 
 
 def schedule() -> Schedule:
@@ -25,7 +25,7 @@ def schedule() -> Schedule:
         np.array([0.0, 4.0, 11.0]),
         np.array([4.0, 6.0, 14.0]),
     )
-    weft.check_schedule(made)
+    foreplan.check_schedule(made)
     return made
 
 
@@ -64,7 +64,7 @@ def test_no_tasks_take_no_time() -> None:
     none = np.empty(0)
     workflow = Workflow.from_items("w", [], [], [])
     empty = Schedule("x", workflow, schedule().platform, none.astype(np.int32), none, none)
-    weft.check_schedule(empty)
+    foreplan.check_schedule(empty)
     assert (empty.makespan, empty.cost, empty.to_dict()["tasks"]) == (0.0, 0.0, {})
 
 

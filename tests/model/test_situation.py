@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.model import Attempts, Copies, Platform, Processor, Situation, Transfers, Workflow
+from foreplan.model import Attempts, Copies, Platform, Processor, Situation, Transfers, Workflow
 
 NAN = float("nan")
 

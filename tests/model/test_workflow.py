@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import InputError
-from weft.model import EXTERNAL, Item, TaskSpec, Workflow, index_names
-from weft.model.resources import Request
+from foreplan.errors import InputError
+from foreplan.model import EXTERNAL, Item, TaskSpec, Workflow, index_names
+from foreplan.model.resources import Request
 
 A, B, C, D = range(4)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.model.events import Event
+from foreplan.model.events import Event
 
 
 def whom(event: Event) -> int:

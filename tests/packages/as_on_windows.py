@@ -1,4 +1,4 @@
-"""weft's command line without what Windows lacks: `python as_on_windows.py < commands > outcomes`.
+"""The command line without what Windows lacks: `python as_on_windows.py < commands > outcomes`.
 
 Read are the commands as JSON, a list of arguments each; written are the exit code, the output and
 the errors of each, as JSON.
@@ -62,10 +62,10 @@ def _take(module: object, names: list[str]) -> None:
 
 
 def outcome(arguments: list[str]) -> tuple[int, str, str]:
-    """The exit code of weft with these arguments, what it wrote, and its errors."""
-    from weft.cli import main
+    """The exit code of foreplan with these arguments, what it wrote, and its errors."""
+    from foreplan.cli import main
 
-    sys.argv = ["weft", *arguments]
+    sys.argv = ["foreplan", *arguments]
     code: object = 0
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):

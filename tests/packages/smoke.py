@@ -1,4 +1,4 @@
-"""A test of weft as it is installed, without anything else: `python smoke.py compiled|plain`.
+"""A test of foreplan as it is installed, without anything else: `python smoke.py compiled|plain`.
 
 It plans, simulates and compares by the command and by the library, and runs where that is possible.
 The numbers are the same to the bit on every system, compiled or not.
@@ -12,7 +12,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-import weft
+import foreplan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MONTAGE, CLUSTER = EXAMPLES / "montage.yaml", EXAMPLES / "cluster.yaml"
@@ -27,17 +27,17 @@ tasks:
 
 def command(*arguments: str | Path) -> str:
     """What the installed command prints."""
-    script = Path(sysconfig.get_path("scripts"), "weft")
+    script = Path(sysconfig.get_path("scripts"), "foreplan")
     done = subprocess.run([script, *arguments], capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, f"weft {arguments}: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"foreplan {arguments}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
 def plan_and_simulate() -> None:
     """By the library and by the command, with the numbers of every other system."""
-    workflow, platform = weft.load(MONTAGE), weft.load_platform(CLUSTER)
-    plan = weft.plan(workflow, platform)
-    run = weft.simulate(workflow, platform, strategy="slack", qoi=0.3, seed=7)
+    workflow, platform = foreplan.load(MONTAGE), foreplan.load_platform(CLUSTER)
+    plan = foreplan.plan(workflow, platform)
+    run = foreplan.simulate(workflow, platform, strategy="slack", qoi=0.3, seed=7)
     print("planned", repr(plan.makespan), "simulated", repr(run.makespan))
     assert (plan.makespan, run.makespan) == (PLANNED, SIMULATED)
     told = json.loads(command("plan", MONTAGE, "-p", CLUSTER, "--json"))
@@ -56,14 +56,14 @@ def run(folder: Path) -> None:
 def main(expected: str) -> None:
     """All of it, in a directory and with a history of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"WEFT_HOME": os.path.join(folder, "history"), "PYTHONUTF8": "1"}
+        os.environ |= {"FOREPLAN_HOME": os.path.join(folder, "history"), "PYTHONUTF8": "1"}
         found = json.loads(command("doctor", "--json"))
         print(found["system"], found["python"], found["place"], found["kernels"])
         assert found["kernels"]["state"] == expected, found["kernels"]
         plan_and_simulate()
         if found["runs"]:
             run(Path(folder))
-    print(f"weft {found['weft']} works, its kernels {expected}")
+    print(f"foreplan {found['foreplan']} works, its kernels {expected}")
 
 
 if __name__ == "__main__":

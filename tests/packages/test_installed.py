@@ -1,4 +1,4 @@
-"""weft as people install it: by its wheel, and from its source, both where no compiler is."""
+"""foreplan as people install it: by its wheel, and from its source, both where no compiler is."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from weft import native
-from weft.cli.main import BESIDE
+from foreplan import native
+from foreplan.cli.main import BESIDE
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -42,7 +42,7 @@ def done(command: list[str | Path], folder: Path, **variables: str) -> str:
 
 
 class Environment:
-    """A fresh environment: weft alone is installed there, the packages it needs are the tests'."""
+    """A fresh environment: only foreplan is installed there, its dependencies are the tests'."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -73,12 +73,12 @@ def test_the_wheel_has_compiled_kernels_and_works_without_a_compiler(tmp_path: P
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     source = {path.relative_to(ROOT / "src").as_posix() for path in shipped(ROOT / "src")}
-    assert {"weft_benchmarks/plain_heft.cpp", "weft_reproductions/command.py"} <= source
-    assert source == {name for name in packed if not name.startswith("weft/_native.")}
+    assert {"foreplan_benchmarks/plain_heft.cpp", "foreplan_reproductions/command.py"} <= source
+    assert source == {name for name in packed if not name.startswith("foreplan/_native.")}
     environment = Environment(tmp_path)
     environment.install(wheel)
     assert environment.run(SMOKE, "compiled") == ""
-    main = "from weft.cli import main; main()"
+    main = "from foreplan.cli import main; main()"
     for name in BESIDE:
         environment.run("-c", main, name, "--help")
 
@@ -96,6 +96,8 @@ def test_the_source_is_installed_and_works_where_no_compiler_is(tmp_path: Path) 
     environment.install(source)
     environment.run(SMOKE, "plain")
     plan = ("plan", EXAMPLES / "montage.yaml", "-p", EXAMPLES / "cluster.yaml")
-    (line,) = environment.run("-c", "from weft.cli import main; main()", *plan).splitlines()
-    assert line.startswith("weft: weft was installed without a C compiler, so all is slow: ")
-    assert "`pip install --force-reinstall --no-cache-dir weft`" in line
+    (line,) = environment.run("-c", "from foreplan.cli import main; main()", *plan).splitlines()
+    assert line.startswith(
+        "foreplan: foreplan was installed without a C compiler, so all is slow: "
+    )
+    assert "`pip install --force-reinstall --no-cache-dir foreplan`" in line

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.cli.doctor import PURPOSES
+import foreplan
+from foreplan.cli.doctor import PURPOSES
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,9 +22,11 @@ def config() -> dict[str, Any]:
 
 def test_the_version_is_in_one_place_and_in_the_changelog(config: dict[str, Any]) -> None:
     assert "version" in config["project"]["dynamic"]
-    assert config["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "weft.version.__version__"
+    assert (
+        config["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "foreplan.version.__version__"
+    )
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## \[{re.escape(weft.__version__)}\]", changes, re.M)
+    assert re.search(rf"^## \[{re.escape(foreplan.__version__)}\]", changes, re.M)
 
 
 def test_the_licence_is_an_expression_and_no_classifier(config: dict[str, Any]) -> None:

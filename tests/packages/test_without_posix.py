@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.cli.main import COMMANDS
-from weft.scheduling.margins import plan_to_dict
+import foreplan
+from foreplan.cli.main import COMMANDS
+from foreplan.scheduling.margins import plan_to_dict
 
 STAND_IN = Path(__file__).with_name("as_on_windows.py")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -46,11 +46,11 @@ def test_it_plans_simulates_and_compares(tmp_path: Path) -> None:
     )
     outcomes = dict(zip(commands, on_windows(tmp_path, *commands), strict=True))
     assert {command: errors for command, (code, _, errors) in outcomes.items() if code} == {}
-    workflow, platform = weft.load(MONTAGE[0]), weft.load_platform(MONTAGE[2])
+    workflow, platform = foreplan.load(MONTAGE[0]), foreplan.load_platform(MONTAGE[2])
     plan = json.loads(outcomes[commands[1]][1])
-    assert plan == json.loads(json.dumps(plan_to_dict(weft.plan(workflow, platform))))
+    assert plan == json.loads(json.dumps(plan_to_dict(foreplan.plan(workflow, platform))))
     run = json.loads(outcomes[commands[3]][1])
-    same = weft.simulate(workflow, platform, strategy="slack", qoi=0.3, seed=7)
+    same = foreplan.simulate(workflow, platform, strategy="slack", qoi=0.3, seed=7)
     assert run["makespan"] == same.makespan
     assert "real runs: not here" in outcomes[commands[-1]][1]
     assert (tmp_path / "plan.html").is_file()
@@ -58,7 +58,7 @@ def test_it_plans_simulates_and_compares(tmp_path: Path) -> None:
 
 
 def test_real_runs_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    kept = tmp_path / ".weft" / "runs" / "words-20260101-000000"
+    kept = tmp_path / ".foreplan" / "runs" / "words-20260101-000000"
     kept.mkdir(parents=True)
     (kept / "journal.jsonl").touch()
     before = sorted(tmp_path.rglob("*"))
@@ -67,7 +67,7 @@ def test_real_runs_are_refused_in_a_sentence(tmp_path: Path) -> None:
     for code, out, errors in on_windows(tmp_path, *commands):
         assert (code, out) == (2, "")
         (line,) = errors.splitlines()
-        assert line.startswith("weft: error: real runs need file locks")
+        assert line.startswith("foreplan: error: real runs need file locks")
         assert "WSL" in line
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -76,12 +76,12 @@ def test_the_library_refuses_likewise(tmp_path: Path) -> None:
     text = """
 import sys; sys.path.insert(0, sys.argv[1])
 import as_on_windows; as_on_windows.hide()
-import weft
-for name in weft.__all__:
-    getattr(weft, name)
+import foreplan
+for name in foreplan.__all__:
+    getattr(foreplan, name)
 try:
-    weft.run(weft.load({"tasks": {"a": {"run": "true"}}}))
-except weft.InputError as error:
+    foreplan.run(foreplan.load({"tasks": {"a": {"run": "true"}}}))
+except foreplan.InputError as error:
     print(error)
 """
     done = subprocess.run(
@@ -109,7 +109,7 @@ def helped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
 def test_letters_that_a_pipe_lacks_are_told_by_their_numbers(tmp_path: Path) -> None:
     (tmp_path / "wf.yaml").write_text("tasks: {δ: {cost: 3}}", encoding="utf-8")
     (tmp_path / "pf.yaml").write_text("processors: {λ: {}}", encoding="utf-8")
-    text = "from weft.cli import main; main()"
+    text = "from foreplan.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-X", "utf8=0", "-c", text, "plan", "wf.yaml", "-p", "pf.yaml"],
         capture_output=True, check=False, cwd=tmp_path, env={"PYTHONIOENCODING": "cp1252"},

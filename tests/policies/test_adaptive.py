@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InputError
+from foreplan.model import Estimates, Item, Platform, Processor, Schedule, Situation, Workflow
+from foreplan.model.events import Event, ProcessorGone, ProcessorJoined, ProcessorLeaving
+from foreplan.scheduling.slack import staying
+from foreplan.simulation.reality import Reality
 from simulation.worlds import Case, random_case
 from twins.situations import random_situation
 from twins.staying import slow_staying
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import InputError
-from weft.model import Estimates, Item, Platform, Processor, Schedule, Situation, Workflow
-from weft.model.events import Event, ProcessorGone, ProcessorJoined, ProcessorLeaving
-from weft.scheduling.slack import staying
-from weft.simulation.reality import Reality
 
 
 def alike(n: int, processors: list[Processor], changes: list[Event]) -> Case:

@@ -8,6 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from foreplan import registry
+from foreplan.contracts import Verdict
+from foreplan.engine.policies.planned import Aheft
+from foreplan.errors import InputError
+from foreplan.model import Item, Link, Platform, Processor, Situation, Workflow
 from model.told import what
 from simulation.adapting import (
     GONE,
@@ -22,11 +27,6 @@ from simulation.adapting import (
     plain,
 )
 from simulation.worlds import Case, random_case, same_record
-from weft import registry
-from weft.contracts import Verdict
-from weft.engine.policies.planned import Aheft
-from weft.errors import InputError
-from weft.model import Item, Link, Platform, Processor, Situation, Workflow
 
 # The sample of the paper (its graph is that of the HEFT paper); r4 joins at 15.
 COST = {

@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from simulation.adapting import exact_instance, figure_2
-from simulation.worlds import Case, random_case, same_record
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver, StuckError
-from weft.errors import InputError
-from weft.model import (
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver, StuckError
+from foreplan.errors import InputError
+from foreplan.model import (
     Estimates,
     Freedom,
     Item,
@@ -27,7 +25,7 @@ from weft.model import (
     Situation,
     Workflow,
 )
-from weft.model.events import (
+from foreplan.model.events import (
     DropTransfer,
     ItemArrived,
     ItemLost,
@@ -39,8 +37,10 @@ from weft.model.events import (
     TaskFinished,
     Woken,
 )
-from weft.simulation.reality import Reality
-from weft.spec import spec_of, split_specs
+from foreplan.simulation.reality import Reality
+from foreplan.spec import spec_of, split_specs
+from simulation.adapting import exact_instance, figure_2
+from simulation.worlds import Case, random_case, same_record
 
 FAMILY = ["gtp", "gtp/c", "gtp/r", "gtp/c/r"]
 AVAILABILITY, GONE = SpeedChanged, ProcessorGone

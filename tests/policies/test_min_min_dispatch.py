@@ -8,10 +8,10 @@ from math import inf
 import numpy as np
 import pytest
 
+from foreplan.model import Item, Link, Platform, Processor, Workflow
+from foreplan.simulation.reality import Reality, platform_changes
 from simulation.adapting import AVAILABILITY, GONE, case_of, comes_to, made, plain
 from simulation.worlds import Case, random_case, same_record
-from weft.model import Item, Link, Platform, Processor, Workflow
-from weft.simulation.reality import Reality, platform_changes
 
 # Twin ------------------------------------------------------------------------------------------
 

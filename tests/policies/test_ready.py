@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.arrays import IntArray
+from foreplan.errors import InputError
+from foreplan.generators import generate
+from foreplan.ic import Dag, best_order, play
+from foreplan.model import Item, Platform, Processor, Workflow
+from foreplan.simulation.reality import Reality
 from simulation.worlds import Case, same_record
-from weft import registry
-from weft.arrays import IntArray
-from weft.errors import InputError
-from weft.generators import generate
-from weft.ic import Dag, best_order, play
-from weft.model import Item, Platform, Processor, Workflow
-from weft.simulation.reality import Reality
 
 STRATEGIES = ("fifo", "lifo", "greedy", "hops", "ico")
 Key = Callable[[int, int], tuple[int, ...]]  # (task, turn in which it became ready)
@@ -115,7 +115,7 @@ def test_one_processor_plays_the_game(seed: int) -> None:
     case = random_case(seed, processors=1)
     dag = Dag.from_workflow(case.workflow)
     assert started(case, "ico").tolist() == best_order(dag).tolist()
-    found = weft.ic.ico(dag)
+    found = foreplan.ic.ico(dag)
     for strategy in STRATEGIES[:4]:
         profile = play(dag, started(case, strategy)).profile
         if found.order is not None:
@@ -143,7 +143,7 @@ def test_the_seed_decides_between_equals() -> None:
     workflow = generate("independent", tasks=40)
     platform = Platform.build([Processor("p")])
     orders = {
-        tuple(weft.simulate(workflow, platform, spec).attempts.task.tolist())
+        tuple(foreplan.simulate(workflow, platform, spec).attempts.task.tolist())
         for spec in ("fifo", "fifo[ties=file]", "fifo[ties=1]", "fifo[ties=2]", "lifo[ties=1]")
     }
     assert tuple(range(40)) in orders

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import PlanningError
+from foreplan.model import Schedule, Situation
+from foreplan.model.situation import Copies, Transfers
+from foreplan.scheduling.projection import second_opinion
 from simulation.worlds import random_case, same_record
 from twins.heft import heft as slow_heft
 from twins.partial_schedule import PartialSchedule, Placement
 from twins.situations import random_situation
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import PlanningError
-from weft.model import Schedule, Situation
-from weft.model.situation import Copies, Transfers
-from weft.scheduling.projection import second_opinion
 
 
 def followed(placed: dict[int, Placement], situation: Situation) -> float:

@@ -10,17 +10,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.model import (
+    Attempts,
+    Copies,
+    Estimates,
+    Item,
+    Platform,
+    Processor,
+    Situation,
+    Workflow,
+)
+from foreplan.model.events import ProcessorGone, ProcessorJoined
+from foreplan.scheduling.slack import slack_and_spare
+from foreplan.simulation.reality import Reality
 from repeated import repetitions
 from simulation.worlds import Case, random_case
 from twins import slack as twin
 from twins.situations import random_instance, random_situation
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.model import Attempts, Copies, Estimates, Item, Platform, Processor, Situation, Workflow
-from weft.model.events import ProcessorGone, ProcessorJoined
-from weft.scheduling.slack import slack_and_spare
-from weft.simulation.reality import Reality
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -30,9 +39,9 @@ SLACK = [0, 0, 13.5, 7.5, 5, 6, 7.5, 0, 0]
 
 
 def test_figure_1() -> None:
-    workflow = weft.load(GOLDENS / "selective-figure1.workflow.yaml")
-    platform = weft.load_platform(GOLDENS / "selective-figure1.platform.yaml")
-    plan = weft.plan(workflow, platform, "heft")
+    workflow = foreplan.load(GOLDENS / "selective-figure1.workflow.yaml")
+    platform = foreplan.load_platform(GOLDENS / "selective-figure1.platform.yaml")
+    plan = foreplan.plan(workflow, platform, "heft")
     slack, spare = slack_and_spare(plan)
     assert slack.tolist() == SLACK
     assert spare.tolist() == MIN_SPARE
@@ -47,7 +56,7 @@ def test_against_the_twin(planner: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         workflow, platform = random_instance(rng, n_tasks=int(rng.integers(1, 10)), changes=False)
-        plan = weft.plan(workflow, platform, planner)
+        plan = foreplan.plan(workflow, platform, planner)
         slack, spare = slack_and_spare(plan)
         rounding = 1e-12 * plan.makespan
         tasks = range(workflow.n_tasks)
@@ -105,7 +114,7 @@ def one_death(seed: int) -> Case:
     """Estimates that are exact, and a processor that dies in the middle."""
     rng = np.random.default_rng(seed)
     workflow, platform = random_instance(rng, n_processors=int(rng.integers(2, 6)), changes=False)
-    dies = float(rng.uniform(0.1, 0.9)) * weft.plan(workflow, platform, "heft").makespan
+    dies = float(rng.uniform(0.1, 0.9)) * foreplan.plan(workflow, platform, "heft").makespan
     changes = [ProcessorGone(platform.n_processors - 1, dies)]
     return Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost, changes))
 
@@ -202,7 +211,7 @@ def test_slack_is_a_sum_along_the_path_and_spare_is_not() -> None:
     work = Estimates.declared(workflow, platform).cost.copy()
     work[0] += 3.0
     case = Case(workflow, platform, Reality(work))
-    slack, spare = slack_and_spare(weft.plan(workflow, platform, "heft"))
+    slack, spare = slack_and_spare(foreplan.plan(workflow, platform, "heft"))
     assert slack.tolist() == [5, 5, 5, 0]
     assert spare.tolist() == [0, 0, 5, 0]
     assert case.run("slack").considered == 0

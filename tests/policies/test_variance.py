@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from foreplan import registry
+from foreplan.arrays import BoolArray
+from foreplan.engine.coordinator import Coordinator
+from foreplan.model import Run
+from foreplan.model.events import Event, NewPlan, Replan
 from simulation.adapting import AVAILABILITY, FINISHED, case_of, checked_run, comes_to, made, plain
-from weft import registry
-from weft.arrays import BoolArray
-from weft.engine.coordinator import Coordinator
-from weft.model import Run
-from weft.model.events import Event, NewPlan, Replan
 
 
 def reasons(run: Run) -> list[str]:

@@ -1,4 +1,4 @@
-"""`weft report`: the figures of runs that are known to the last second, and the page."""
+"""`foreplan report`: the figures of runs that are known to the last second, and the page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from cli.commands import refuse, succeed
 from cli.journals import forks, write_run
-from weft import load_platform
-from weft.model import Link, Platform, Processor
-from weft.runs.home import RunHome
-from weft.runs.lock import RunLock
+from foreplan import load_platform
+from foreplan.model import Link, Platform, Processor
+from foreplan.runs.home import RunHome
+from foreplan.runs.lock import RunLock
 
 
 def as_json(home: RunHome) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def test_figures(tmp_path: Path) -> None:
     assert (told["tasks"], told["done"], told["given_up"], told["attempts"]) == (6, 6, 0, 6)
     assert told["planned"] == 6
     assert told["makespan"] == 9
-    # used is what tasks ran by their machine, which has measured a tenth less than weft saw
+    # used is what tasks ran by their machine, which has measured a tenth less than foreplan saw
     assert told["utilisation"] == pytest.approx(13.5 / 18)
     assert told["overhead"] == pytest.approx(1.5 / 18)
     used = {row["processor"]: row for row in told["processors"]}
@@ -68,7 +68,7 @@ def test_the_same_in_words(tmp_path: Path) -> None:
     assert "time: 9 s (planned 6 s, +50.0%)" in lines
     assert (
         "on: local:2, 2 processors: tasks ran 75% of the time, "
-        "weft itself took 8% (starting them, moving files), idle 17%"
+        "foreplan itself took 8% (starting them, moving files), idle 17%"
     ) in lines
     assert "part 4 2 s 2.7 s 1.35 10.8 s" in lines
     assert "local-0 here 4 0 8.1 s 90% 900 ms" in lines
@@ -132,7 +132,7 @@ def test_what_it_cost(tmp_path: Path) -> None:
     assert (told["budget"], told["money"]) == (None, None)
     lines = [" ".join(x.split()) for x in succeed("report", "last", cwd=tmp_path).splitlines()]
     assert "cost: 20 (4 for transfers)" in lines
-    assert "processor host tasks failed tasks ran share weft took cost" in lines
+    assert "processor host tasks failed tasks ran share foreplan took cost" in lines
     assert "b b 1 0 4.5 s 50% 500 ms 8" in lines
     assert "transfers cost 4 more" in lines
     succeed("report", "last", "--html", "page.html", cwd=tmp_path)

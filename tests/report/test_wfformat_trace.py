@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.formats import load, load_platform
-from weft.report.data import Report, report_of
-from weft.report.wfformat_trace import write_wfformat
-from weft.runs.home import RunHome
+import foreplan
+from foreplan.errors import InputError
+from foreplan.formats import load, load_platform
+from foreplan.report.data import Report, report_of
+from foreplan.report.wfformat_trace import write_wfformat
+from foreplan.runs.home import RunHome
 
 CONTENT = {
     "name": "small",
@@ -40,9 +40,9 @@ CONTENT = {
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
     """A run of three tasks."""
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "home"))
     (tmp_path / "in.txt").write_text("abc")
-    assert weft.run(CONTENT, on="local:2", dir=tmp_path).status == "finished"
+    assert foreplan.run(CONTENT, on="local:2", dir=tmp_path).status == "finished"
     return report_of(RunHome.find(tmp_path, "last"))
 
 
@@ -64,7 +64,7 @@ def test_it_is_read_back_as_it_was(told: Report, tmp_path: Path) -> None:
     assert platform.host_names == run.platform.host_names
     assert platform.n_processors == 2
     again = tmp_path / "again.json"
-    weft.formats.save(workflow, again, "wfformat")
+    foreplan.formats.save(workflow, again, "wfformat")
     assert np.array_equal(load(again).base_cost, workflow.base_cost)
 
 
@@ -72,7 +72,7 @@ def test_what_happened_is_in_it(told: Report, tmp_path: Path) -> None:
     write_wfformat(told, tmp_path / "trace.json")
     content = json.loads((tmp_path / "trace.json").read_text())
     assert content["schemaVersion"] == "1.6"
-    assert content["runtimeSystem"]["name"] == "weft"
+    assert content["runtimeSystem"]["name"] == "foreplan"
     execution = content["workflow"]["execution"]
     assert execution["makespanInSeconds"] == told.makespan
     assert execution["executedAt"] == content["createdAt"]
@@ -85,7 +85,7 @@ def test_what_happened_is_in_it(told: Report, tmp_path: Path) -> None:
 
 
 def test_what_was_up_to_date_is_no_part_of_it(told: Report, tmp_path: Path) -> None:
-    assert weft.run(CONTENT, on="local:2", dir=tmp_path, force="look").status == "finished"
+    assert foreplan.run(CONTENT, on="local:2", dir=tmp_path, force="look").status == "finished"
     again = report_of(RunHome.find(tmp_path, "last"))
     assert write_wfformat(again, tmp_path / "trace.json") == 1
     workflow = load(tmp_path / "trace.json")

@@ -1,4 +1,4 @@
-"""`weft why` of runs that are known to the last second: places, what is waited for, attempts."""
+"""`foreplan why` of runs known to the last second: places, what is waited for, attempts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 
 from cli.commands import refuse, succeed
 from cli.journals import forks, write_run
+from foreplan.model import Link, Platform, Processor
+from foreplan.quantities import duration
+from foreplan.report.why import why_in_run
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.lock import RunLock
+from foreplan.runs.replay import replay
+from foreplan.scheduling.projection import project
 from runs.kept import JOURNALS
-from weft.model import Link, Platform, Processor
-from weft.quantities import duration
-from weft.report.why import why_in_run
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.lock import RunLock
-from weft.runs.replay import replay
-from weft.scheduling.projection import project
 
 
 def why(home: RunHome, task: str) -> dict[str, Any]:
@@ -132,7 +132,9 @@ def test_a_run_that_nobody_drives(tmp_path: Path) -> None:
     home = write_run(tmp_path, forks(2), stop_after=1, ended=None)
     told = why(home, "join")
     assert told["status"] == "interrupted"
-    assert told["waits"].startswith("nobody drives the run, which is interrupted: `weft resume`")
+    assert told["waits"].startswith(
+        "nobody drives the run, which is interrupted: `foreplan resume`"
+    )
     assert "cut short: the process that drove the run has died" in words(home, "part-0")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from weft_reproductions.aheft.cases import NO_LEVELS, RANDOM, SHAPES
-from weft_reproductions.aheft.runs import LOOPS, Columns
-from weft_reproductions.aheft.units import SAMPLE, Settings, Unit, units
-from weft_reproductions.experiment import Checkpoint
+from foreplan_reproductions.aheft.cases import NO_LEVELS, RANDOM, SHAPES
+from foreplan_reproductions.aheft.runs import LOOPS, Columns
+from foreplan_reproductions.aheft.units import SAMPLE, Settings, Unit, units
+from foreplan_reproductions.experiment import Checkpoint
 
 
 def small(settings: Settings = SAMPLE) -> list[int]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from weft_reproductions.budget.cases import KS
-from weft_reproductions.budget.runs import FAITHFUL, GAINS, LOSSES, VARIANTS, WAYS, Columns
-from weft_reproductions.budget.units import (
+from foreplan_reproductions.budget.cases import KS
+from foreplan_reproductions.budget.runs import FAITHFUL, GAINS, LOSSES, VARIANTS, WAYS, Columns
+from foreplan_reproductions.budget.units import (
     BESIDE,
     FIGURES,
     RUNS,
@@ -19,7 +19,7 @@ from weft_reproductions.budget.units import (
     Unit,
     units,
 )
-from weft_reproductions.experiment import Checkpoint
+from foreplan_reproductions.experiment import Checkpoint
 
 TINY = Settings(full=False, dags=3, beside=3, sweep=2, runs=8)
 

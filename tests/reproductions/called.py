@@ -1,12 +1,12 @@
-"""`weft reproduce` as the tests call it."""
+"""`foreplan reproduce` as the tests call it."""
 
 from __future__ import annotations
 
 import typer
 from typer.testing import CliRunner
 
-from weft.errors import InputError
-from weft_reproductions.command import reproduce
+from foreplan.errors import InputError
+from foreplan_reproductions.command import reproduce
 
 
 def run_command(*arguments: str) -> tuple[int, str]:

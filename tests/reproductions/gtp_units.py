@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from weft_reproductions.experiment import Checkpoint
-from weft_reproductions.gtp.runs import METRICS
-from weft_reproductions.gtp.units import CALM, FAILURE, SAMPLE, Columns, Settings, Unit, units
+from foreplan_reproductions.experiment import Checkpoint
+from foreplan_reproductions.gtp.runs import METRICS
+from foreplan_reproductions.gtp.units import CALM, FAILURE, SAMPLE, Columns, Settings, Unit, units
 
 
 def small(settings: Settings = SAMPLE) -> list[int]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from weft_reproductions.experiment import Checkpoint
-from weft_reproductions.ic.plays import (
+from foreplan_reproductions.experiment import Checkpoint
+from foreplan_reproductions.ic.plays import (
     HEURISTICS,
     ICO,
     KNOWN,
@@ -17,7 +17,7 @@ from weft_reproductions.ic.plays import (
     SINKS_LAST,
     Columns,
 )
-from weft_reproductions.ic.units import (
+from foreplan_reproductions.ic.units import (
     AREA,
     EVERY,
     PHASES,

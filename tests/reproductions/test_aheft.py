@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from weft.checks.runs import check_run
-from weft.model import Estimates
-from weft_reproductions.aheft import runs as aheft_runs
-from weft_reproductions.aheft import units as aheft
-from weft_reproductions.aheft.cases import (
+from foreplan.checks.runs import check_run
+from foreplan.model import Estimates
+from foreplan_reproductions.aheft import runs as aheft_runs
+from foreplan_reproductions.aheft import units as aheft
+from foreplan_reproductions.aheft.cases import (
     BLAST,
     BLAST_JOBS,
     BLOCK,
@@ -32,7 +32,7 @@ from weft_reproductions.aheft.cases import (
     types,
     waves,
 )
-from weft_reproductions.aheft.runs import (
+from foreplan_reproductions.aheft.runs import (
     AHEFT,
     FREE,
     FREE_TO_NEW,

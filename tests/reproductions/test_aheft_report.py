@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from foreplan.errors import InputError
+from foreplan_reproductions.aheft import claims as aheft_claims
+from foreplan_reproductions.aheft import report as aheft_report
+from foreplan_reproductions.aheft import units as aheft
+from foreplan_reproductions.aheft.cases import BLAST, KINDS, RANDOM, WIEN2K
+from foreplan_reproductions.aheft.experiment import EXPERIMENT
+from foreplan_reproductions.aheft.tables import ALL, EVENTS, LETTER, PUBLISHED, Row, Tables, tables
+from foreplan_reproductions.aheft.units import SAMPLE, units
+from foreplan_reproductions.experiment import Circumstances
+from foreplan_reproductions.output import time_left
 from reproductions.aheft_units import made_up, nearly_done, small
 from reproductions.called import run_command
-from weft.errors import InputError
-from weft_reproductions.aheft import claims as aheft_claims
-from weft_reproductions.aheft import report as aheft_report
-from weft_reproductions.aheft import units as aheft
-from weft_reproductions.aheft.cases import BLAST, KINDS, RANDOM, WIEN2K
-from weft_reproductions.aheft.experiment import EXPERIMENT
-from weft_reproductions.aheft.tables import ALL, EVENTS, LETTER, PUBLISHED, Row, Tables, tables
-from weft_reproductions.aheft.units import SAMPLE, units
-from weft_reproductions.experiment import Circumstances
-from weft_reproductions.output import time_left
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_command_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_full_and_sessions_in_the_report(measured: Tables) -> None:
-    how = Circumstances("weft", aheft.FULL, "2 processes", 3000.0, 5900.0, 3)
+    how = Circumstances("foreplan", aheft.FULL, "2 processes", 3000.0, 5900.0, 3)
     report = aheft_report.report(measured, how)
     assert "in 3 sessions" in report
     assert "10 at random, 1 of each application" in report

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from foreplan.errors import ForeplanError, InputError
+from foreplan_reproductions import cluster as on_dask
+from foreplan_reproductions.aheft import units as aheft
+from foreplan_reproductions.aheft.experiment import EXPERIMENT
+from foreplan_reproductions.aheft.runs import Columns
+from foreplan_reproductions.aheft.units import SAMPLE, units
+from foreplan_reproductions.experiment import Checkpoint
 from reproductions.aheft_units import made_up, nearly_done, small
-from weft.errors import InputError, WeftError
-from weft_reproductions import cluster as on_dask
-from weft_reproductions.aheft import units as aheft
-from weft_reproductions.aheft.experiment import EXPERIMENT
-from weft_reproductions.aheft.runs import Columns
-from weft_reproductions.aheft.units import SAMPLE, units
-from weft_reproductions.experiment import Checkpoint
 
 SMALL = small()
 
@@ -121,7 +121,7 @@ def test_jobs_and_sessions_change_nothing(tmp_path: Path, expected: dict[int, Co
 
 def test_hash_seed_changes_nothing(expected: dict[int, Columns]) -> None:
     code = (
-        "import json; from weft_reproductions.aheft.experiment import EXPERIMENT as e\n"
+        "import json; from foreplan_reproductions.aheft.experiment import EXPERIMENT as e\n"
         f"print(json.dumps(e.perform(e.sample, {SMALL[0]})[0]))"
     )
     done = subprocess.run(
@@ -208,7 +208,7 @@ def test_a_cluster_that_fails_says_so(cluster: Any, tmp_path: Path) -> None:
     checkpoint = Checkpoint.open(path, SAMPLE.described())
     wrong, on = [10**9], dask_address(cluster)  # there is no such unit
     try:
-        with pytest.raises(WeftError, match="the cluster could not do its part"):
+        with pytest.raises(ForeplanError, match="the cluster could not do its part"):
             on_dask.perform(EXPERIMENT, SAMPLE, wrong, checkpoint, on, lambda share: None)
     finally:
         checkpoint.close()

@@ -13,15 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproductions.budget_units import TINY, nearly_done, one_of_each
-from weft import api, registry
-from weft.checks.runs import check_run
-from weft.checks.schedules import check_schedule
-from weft.generators import measured_ccr
-from weft.model import Estimates, affordable
-from weft_reproductions.budget import runs as budget_plans
-from weft_reproductions.budget import runs as budget_runs
-from weft_reproductions.budget.cases import (
+from foreplan import api, registry
+from foreplan.checks.runs import check_run
+from foreplan.checks.schedules import check_schedule
+from foreplan.generators import measured_ccr
+from foreplan.model import Estimates, affordable
+from foreplan_reproductions.budget import runs as budget_plans
+from foreplan_reproductions.budget import runs as budget_runs
+from foreplan_reproductions.budget.cases import (
     FAMILIES,
     KS,
     MAIN,
@@ -33,8 +32,8 @@ from weft_reproductions.budget.cases import (
     Ends,
     Instance,
 )
-from weft_reproductions.budget.experiment import EXPERIMENT
-from weft_reproductions.budget.runs import (
+from foreplan_reproductions.budget.experiment import EXPERIMENT
+from foreplan_reproductions.budget.runs import (
     BEST,
     CHEAPEST,
     FAITHFUL,
@@ -50,7 +49,7 @@ from weft_reproductions.budget.runs import (
     Way,
     careful,
 )
-from weft_reproductions.budget.units import (
+from foreplan_reproductions.budget.units import (
     BESIDE,
     FIGURES,
     FULL,
@@ -60,7 +59,8 @@ from weft_reproductions.budget.units import (
     SWEEP_KS,
     units,
 )
-from weft_reproductions.experiment import Checkpoint
+from foreplan_reproductions.experiment import Checkpoint
+from reproductions.budget_units import TINY, nearly_done, one_of_each
 
 
 def without_times(columns: Columns) -> Columns:
@@ -254,7 +254,7 @@ def test_by_how_many_processes_is_all_one(tmp_path: Path, expected: dict[int, Co
 def test_same_figures_on_any_hash_seed(expected: dict[int, Columns]) -> None:
     number = one_of_each(TINY)[2]
     code = (
-        "import json; from weft_reproductions.budget import units as budget\n"
+        "import json; from foreplan_reproductions.budget import units as budget\n"
         f"tiny = budget.{TINY!r}\n"
         f"print(json.dumps(budget.measured(tiny, budget.units(tiny)[{number}])))"
     )

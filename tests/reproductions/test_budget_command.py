@@ -1,4 +1,4 @@
-"""`weft reproduce budget`: what it writes, how it goes on, and what it refuses."""
+"""`foreplan reproduce budget`: what it writes, how it goes on, and what it refuses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from foreplan.errors import InputError
+from foreplan_reproductions.budget import units as budget
+from foreplan_reproductions.budget.experiment import EXPERIMENT
+from foreplan_reproductions.budget.units import units
 from reproductions.budget_units import TINY, nearly_done, one_of_each
 from reproductions.called import run_command
-from weft.errors import InputError
-from weft_reproductions.budget import units as budget
-from weft_reproductions.budget.experiment import EXPERIMENT
-from weft_reproductions.budget.units import units
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reproductions.budget_units import TINY, all_made_up
-from weft_reproductions.budget import claims as budget_claims
-from weft_reproductions.budget import report as budget_report
-from weft_reproductions.budget.cases import KS
-from weft_reproductions.budget.claims import (
+from foreplan_reproductions.budget import claims as budget_claims
+from foreplan_reproductions.budget import report as budget_report
+from foreplan_reproductions.budget.cases import KS
+from foreplan_reproductions.budget.claims import (
     CHEAPEST_WAY,
     RELATED,
     TIMES,
@@ -20,7 +19,7 @@ from weft_reproductions.budget.claims import (
     run_rows,
     run_verdicts,
 )
-from weft_reproductions.budget.runs import (
+from foreplan_reproductions.budget.runs import (
     BEST,
     FIRST,
     PLANS,
@@ -31,10 +30,11 @@ from weft_reproductions.budget.runs import (
     Way,
     careful,
 )
-from weft_reproductions.budget.tables import EVERY, Tables, tables
-from weft_reproductions.budget.units import FIGURES, units
-from weft_reproductions.experiment import Circumstances
-from weft_reproductions.reports import mean_of
+from foreplan_reproductions.budget.tables import EVERY, Tables, tables
+from foreplan_reproductions.budget.units import FIGURES, units
+from foreplan_reproductions.experiment import Circumstances
+from foreplan_reproductions.reports import mean_of
+from reproductions.budget_units import TINY, all_made_up
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_every_claim_has_figures(measured: Tables) -> None:
 
 
 def test_report_is_whole(measured: Tables) -> None:
-    how = Circumstances("weft reproduce budget", TINY, "2 processes", 30.0, 59.0, 3)
+    how = Circumstances("foreplan reproduce budget", TINY, "2 processes", 30.0, 59.0, 3)
     report = budget_report.report(measured, how)
     assert "in 3 sessions" in report
     assert "{" not in report

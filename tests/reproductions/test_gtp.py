@@ -13,16 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.told import what
-from reproductions.gtp_units import nearly_done, small
-from weft.checks.runs import check_run
-from weft.errors import InputError
-from weft.generators import measured_ccr
-from weft.model.events import ProcessorGone, SendItem
-from weft.scheduling.nsl import mean_path
-from weft_reproductions.experiment import Checkpoint
-from weft_reproductions.gtp import units as gtp
-from weft_reproductions.gtp.cases import (
+from foreplan.checks.runs import check_run
+from foreplan.errors import InputError
+from foreplan.generators import measured_ccr
+from foreplan.model.events import ProcessorGone, SendItem
+from foreplan.scheduling.nsl import mean_path
+from foreplan_reproductions.experiment import Checkpoint
+from foreplan_reproductions.gtp import units as gtp
+from foreplan_reproductions.gtp.cases import (
     BOUNDS,
     CCRS,
     METHODS,
@@ -33,10 +31,10 @@ from weft_reproductions.gtp.cases import (
     Instance,
     shapes,
 )
-from weft_reproductions.gtp.experiment import EXPERIMENT
-from weft_reproductions.gtp.runs import AT_PEAK, METRICS, SPECS, data_seconds, figures, simulate
-from weft_reproductions.gtp.shared_links import SharedLinks
-from weft_reproductions.gtp.units import (
+from foreplan_reproductions.gtp.experiment import EXPERIMENT
+from foreplan_reproductions.gtp.runs import AT_PEAK, METRICS, SPECS, data_seconds, figures, simulate
+from foreplan_reproductions.gtp.shared_links import SharedLinks
+from foreplan_reproductions.gtp.units import (
     BY_PLANNER,
     CALM,
     FAILING_SWEEPS,
@@ -52,6 +50,8 @@ from weft_reproductions.gtp.units import (
     Settings,
     units,
 )
+from model.told import what
+from reproductions.gtp_units import nearly_done, small
 
 SMALL = small()
 STG = "3\n0 0 0\n1 4 1 0\n2 6 1 0\n3 5 2 1 2\n4 0 1 3\n# Standard Task Graph Set Project\n"
@@ -256,7 +256,7 @@ def test_by_how_many_processes_is_all_one(
 
 def test_same_figures_on_any_hash_seed(expected: dict[int, Columns]) -> None:
     code = (
-        "import json; from weft_reproductions.gtp.experiment import EXPERIMENT as e\n"
+        "import json; from foreplan_reproductions.gtp.experiment import EXPERIMENT as e\n"
         f"print(json.dumps(e.perform(e.sample, {SMALL[0]})[0]))"
     )
     done = subprocess.run(

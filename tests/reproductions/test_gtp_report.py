@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foreplan.errors import InputError
+from foreplan_reproductions.experiment import Circumstances
+from foreplan_reproductions.gtp import claims as gtp_claims
+from foreplan_reproductions.gtp import report as gtp_report
+from foreplan_reproductions.gtp import units as gtp
+from foreplan_reproductions.gtp.experiment import EXPERIMENT
+from foreplan_reproductions.gtp.runs import DLS, DLS_PEAK, GTP, GTPC, GTPCR, GTPR, HEFT
+from foreplan_reproductions.gtp.tables import NSL, OVERHEAD, PUBLISHED, Key, Tables, tables
+from foreplan_reproductions.gtp.units import BY_PLANNER, CALM, FAILURE, SAMPLE, units
 from reproductions.called import run_command
 from reproductions.gtp_units import all_made_up, nearly_done, small
-from weft.errors import InputError
-from weft_reproductions.experiment import Circumstances
-from weft_reproductions.gtp import claims as gtp_claims
-from weft_reproductions.gtp import report as gtp_report
-from weft_reproductions.gtp import units as gtp
-from weft_reproductions.gtp.experiment import EXPERIMENT
-from weft_reproductions.gtp.runs import DLS, DLS_PEAK, GTP, GTPC, GTPCR, GTPR, HEFT
-from weft_reproductions.gtp.tables import NSL, OVERHEAD, PUBLISHED, Key, Tables, tables
-from weft_reproductions.gtp.units import BY_PLANNER, CALM, FAILURE, SAMPLE, units
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +257,7 @@ def test_shapes_from_files_have_no_density(tmp_path: Path) -> None:
         (tmp_path / f"{k}.stg").write_text("3\n0 3 0\n1 4 1 0\n2 6 1 0\n")
     settings = replace(SAMPLE, stg=str(tmp_path), main=2, grid=2, sweeps=2)
     found = tables(settings, all_made_up(settings))
-    how = Circumstances("weft", settings, "2 processes", 30.0, 59.0, 3)
+    how = Circumstances("foreplan", settings, "2 processes", 30.0, 59.0, 3)
     report = gtp_report.report(found, how)
     assert "in 3 sessions" in report
     assert "Shapes from" in report

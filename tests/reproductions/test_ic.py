@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproductions.ic_made_up import TINY, one_of_each
-from weft.errors import InputError
-from weft.ic import order_phases, play
-from weft_reproductions.ic import units as ic
-from weft_reproductions.ic.cases import (
+from foreplan.errors import InputError
+from foreplan.ic import order_phases, play
+from foreplan_reproductions.ic import units as ic
+from foreplan_reproductions.ic.cases import (
     COMPOSED,
     EVOLVING,
     FAMILIAR,
@@ -29,7 +28,7 @@ from weft_reproductions.ic.cases import (
     digest,
     instance_of,
 )
-from weft_reproductions.ic.plays import (
+from foreplan_reproductions.ic.plays import (
     HEURISTICS,
     ICO,
     KNOWN,
@@ -40,8 +39,8 @@ from weft_reproductions.ic.plays import (
     phases,
     readings,
 )
-from weft_reproductions.ic.tables import fitted, lower_hull, ratio_of
-from weft_reproductions.ic.units import (
+from foreplan_reproductions.ic.tables import fitted, lower_hull, ratio_of
+from foreplan_reproductions.ic.units import (
     AREA,
     EVERY,
     FEWEST,
@@ -55,7 +54,8 @@ from weft_reproductions.ic.units import (
     Settings,
     units,
 )
-from weft_reproductions.reports import mean_of
+from foreplan_reproductions.reports import mean_of
+from reproductions.ic_made_up import TINY, one_of_each
 
 CHAIN = "tasks:\n  a: {cost: 1, outputs: [x]}\n  b: {cost: 1, inputs: [x]}\n"
 
@@ -160,8 +160,8 @@ def test_every_part_is_measured_alike_on_any_hash_seed() -> None:
     script = (
         "import json\n"
         "from reproductions.ic_made_up import TINY, one_of_each\n"
-        "from weft_reproductions.ic import units as ic\n"
-        "from weft_reproductions.ic.units import units\n"
+        "from foreplan_reproductions.ic import units as ic\n"
+        "from foreplan_reproductions.ic.units import units\n"
         "us = units(TINY)\n"
         "print(json.dumps([ic.measured(TINY, us[n]) for n in one_of_each(TINY)]))\n"
     )

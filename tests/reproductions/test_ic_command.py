@@ -1,4 +1,4 @@
-"""`weft reproduce ic`: what it writes, how it goes on, and what it refuses."""
+"""`foreplan reproduce ic`: what it writes, how it goes on, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from foreplan.errors import InputError
+from foreplan_reproductions.ic.experiment import EXPERIMENT
+from foreplan_reproductions.ic.units import AREA, Settings, units
 from reproductions.called import run_command
 from reproductions.ic_made_up import TINY, nearly_done, one_of_each
-from weft.errors import InputError
-from weft_reproductions.ic.experiment import EXPERIMENT
-from weft_reproductions.ic.units import AREA, Settings, units
 
 CHAIN = "tasks:\n  a: {cost: 3, outputs: [x]}\n  b: {cost: 5, inputs: [x]}\n"
 

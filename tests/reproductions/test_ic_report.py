@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reproductions.ic_made_up import TINY, all_made_up
-from weft_reproductions.experiment import Circumstances
-from weft_reproductions.ic import claims as ic_batch_claims
-from weft_reproductions.ic import claims as ic_claims
-from weft_reproductions.ic import claims as ic_other_claims
-from weft_reproductions.ic import report as ic_report
-from weft_reproductions.ic.cases import COMPOSED, EVOLVING, FFT, Q2, REDUCTION, W
-from weft_reproductions.ic.claims import volunteer_verdicts
-from weft_reproductions.ic.plays import HEURISTICS, ICO, MEANS
-from weft_reproductions.ic.report import points
-from weft_reproductions.ic.tables import (
+from foreplan_reproductions.experiment import Circumstances
+from foreplan_reproductions.ic import claims as ic_batch_claims
+from foreplan_reproductions.ic import claims as ic_claims
+from foreplan_reproductions.ic import claims as ic_other_claims
+from foreplan_reproductions.ic import report as ic_report
+from foreplan_reproductions.ic.cases import COMPOSED, EVOLVING, FFT, Q2, REDUCTION, W
+from foreplan_reproductions.ic.claims import volunteer_verdicts
+from foreplan_reproductions.ic.plays import HEURISTICS, ICO, MEANS
+from foreplan_reproductions.ic.report import points
+from foreplan_reproductions.ic.tables import (
     FITTED,
     HULL,
     PER_LEVEL,
@@ -30,8 +29,9 @@ from weft_reproductions.ic.tables import (
     phase_rows,
     tables,
 )
-from weft_reproductions.ic.units import AREA, units
-from weft_reproductions.ic.volunteers import STATIC, STRATEGIES, UNKNOWN
+from foreplan_reproductions.ic.units import AREA, units
+from foreplan_reproductions.ic.volunteers import STATIC, STRATEGIES, UNKNOWN
+from reproductions.ic_made_up import TINY, all_made_up
 
 BEHIND = {"fifo": 0.3, "lifo": 0.4, "greedy": 0.1}
 
@@ -254,7 +254,7 @@ def test_every_claim_has_figures(measured: Tables) -> None:
 
 
 def test_report_is_whole(measured: Tables) -> None:
-    how = Circumstances("weft reproduce ic", TINY, "2 processes", 30.0, 59.0, 3)
+    how = Circumstances("foreplan reproduce ic", TINY, "2 processes", 30.0, 59.0, 3)
     report = ic_report.report(measured, how)
     assert "in 3 sessions" in report
     assert "{" not in report

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.checks.runs import check_run
-from weft.model import Estimates
-from weft_reproductions.ic.volunteers import (
+from foreplan.checks.runs import check_run
+from foreplan.model import Estimates
+from foreplan_reproductions.ic.volunteers import (
     GENERATED,
     HORIZON,
     SLOWEST,

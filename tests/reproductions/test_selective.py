@@ -12,15 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproductions.called import run_command
-from weft import registry
-from weft.errors import InputError
-from weft.model import Estimates, Platform, Processor, Situation, Workflow
-from weft_reproductions.experiment import Checkpoint, Circumstances
-from weft_reproductions.reports import Verdict, to_csv
-from weft_reproductions.selective import report as selective_report
-from weft_reproductions.selective import runs as selective
-from weft_reproductions.selective.claims import (
+from foreplan import registry
+from foreplan.errors import InputError
+from foreplan.model import Estimates, Platform, Processor, Situation, Workflow
+from foreplan_reproductions.experiment import Checkpoint, Circumstances
+from foreplan_reproductions.reports import Verdict, to_csv
+from foreplan_reproductions.selective import report as selective_report
+from foreplan_reproductions.selective import runs as selective
+from foreplan_reproductions.selective.claims import (
     always_grows_faster,
     as_published,
     cheap,
@@ -34,8 +33,8 @@ from weft_reproductions.selective.claims import (
     slack_replans_less,
     verdicts,
 )
-from weft_reproductions.selective.experiment import EXPERIMENT
-from weft_reproductions.selective.runs import (
+from foreplan_reproductions.selective.experiment import EXPERIMENT
+from foreplan_reproductions.selective.runs import (
     EVENTS,
     FIGURE4_TASKS,
     FIT,
@@ -51,8 +50,9 @@ from weft_reproductions.selective.runs import (
     Job,
     simulate_in_order,
 )
-from weft_reproductions.selective.tables import DRAWN, PUBLISHED, TIMED, WAYS, Tables, tables
-from weft_reproductions.selective.units import Settings
+from foreplan_reproductions.selective.tables import DRAWN, PUBLISHED, TIMED, WAYS, Tables, tables
+from foreplan_reproductions.selective.units import Settings
+from reproductions.called import run_command
 
 TINY = Settings(table1=2, figure3=2, figure4=1, readings=1, seed=7)
 TIMES = ("milliseconds", "time_of_always", "added_time_of_always")
@@ -337,5 +337,5 @@ def test_command_interrupted(
 
 def test_report_when_a_new_plan_is_harmless(measured: Tables) -> None:
     same = replace(measured, readings=[replace(r, makespan=1.0) for r in measured.readings])
-    how = Circumstances("weft", TINY, "1 process", 1.0, 1.0, 1)
+    how = Circumstances("foreplan", TINY, "1 process", 1.0, 1.0, 1)
     assert "| HEFT | +0.0 | +0.0 | +0.0 |" in selective_report.report(same, how)

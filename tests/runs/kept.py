@@ -6,8 +6,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from weft.runs.entries import Header
-from weft.runs.journal import Contents, Journal
+from foreplan.runs.entries import Header
+from foreplan.runs.journal import Contents, Journal
 
 JOURNALS = Path(__file__).parent / "journals"
 

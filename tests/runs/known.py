@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from weft.engine.kernels.arrays import RunArrays
-from weft.engine.state import RunState
+from foreplan.engine.kernels.arrays import RunArrays
+from foreplan.engine.state import RunState
 
 
 def state_of(**arrays: Any) -> RunState:

@@ -6,15 +6,15 @@ import math
 from pathlib import Path
 from typing import Any
 
-import weft
+import foreplan
 from chaos.runs import limited
+from foreplan.model.events import Event, TaskFinished
+from foreplan.runs import Outcome, Session
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.replay import Replayed, replay
+from foreplan.runs.session import Silent
 from runs.people import waiting
-from weft.model.events import Event, TaskFinished
-from weft.runs import Outcome, Session
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.replay import Replayed, replay
-from weft.runs.session import Silent
 
 TEN = {"run": "true", "cost": 10.0}
 
@@ -37,7 +37,7 @@ def replayed(outcome: Outcome) -> Replayed:
 
 def go(work: dict[str, Any], data: Path, somebody: Silent | None = None, **more: Any) -> Outcome:
     with limited(90):
-        return weft.run(work, dir=data, use_history=False, listener=somebody, **more)
+        return foreplan.run(work, dir=data, use_history=False, listener=somebody, **more)
 
 
 class Stopper(Silent):

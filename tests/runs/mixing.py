@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import weft
+import foreplan
 from runs.noted import GO, note
 
 
@@ -29,8 +29,8 @@ def picky(words: list[str]) -> int:
 
 def mixed(last: Any = join) -> Any:
     """A flow, and its tasks by name."""
-    flow = weft.Flow("mixed")
-    noted = 'echo "$WEFT_TASK" >> "$RAN"; '
+    flow = foreplan.Flow("mixed")
+    noted = 'echo "$FOREPLAN_TASK" >> "$RAN"; '
     sort = flow.command(
         noted + "sort {input} > {output}", inputs="raw data.txt", outputs="sorted.txt", name="sort"
     )

@@ -12,7 +12,7 @@ GO = "go"
 def note() -> str:
     """Nothing, after a line was written; for lambdas, which have room for no more."""
     with open(os.environ["RAN"], "a") as file:
-        file.write(os.environ.get("WEFT_TASK", "task") + "\n")
+        file.write(os.environ.get("FOREPLAN_TASK", "task") + "\n")
     return ""
 
 
@@ -61,7 +61,7 @@ class Strange:
     def __reduce_ex__(self, version: Any) -> Any:
         import traceback
 
-        if any("weft/store" in frame.filename for frame in traceback.extract_stack()):
+        if any("foreplan/store" in frame.filename for frame in traceback.extract_stack()):
             raise TypeError("cannot be compared")
         return Strange, ()
 

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from foreplan.checks.runs import check_run
+from foreplan.model import Run
+from foreplan.model.events import Event, Paused, ProcessorJoined, ProcessorLeaving
+from foreplan.runs import Outcome, Session
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.requests import RunRequest, ask
+from foreplan.runs.session import Silent
 from model.told import what, whom
-from weft.checks.runs import check_run
-from weft.model import Run
-from weft.model.events import Event, Paused, ProcessorJoined, ProcessorLeaving
-from weft.runs import Outcome, Session
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.requests import RunRequest, ask
-from weft.runs.session import Silent
 
 LIMIT = 60.0  # seconds; a hang must fail
 
@@ -87,7 +87,7 @@ class Somebody(Silent):
 
 def waiting(name: str = "go") -> dict[str, Any]:
     """A command that waits for a file in the data directory."""
-    return {"run": f"while ! test -e $WEFT_DIR/{name}; do sleep 0.02; done", "cost": 1.0}
+    return {"run": f"while ! test -e $FOREPLAN_DIR/{name}; do sleep 0.02; done", "cost": 1.0}
 
 
 def wait_for(path: str, *values: Any) -> int:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-import weft
+import foreplan
 
 
 def note(name: str) -> None:
@@ -34,13 +34,13 @@ def careful(numbers: list[int]) -> int:
 def squares(n: int) -> Any:
     """A list of tasks."""
     note("squares")
-    more = weft.Flow()
+    more = foreplan.Flow()
     return [more.task(square, k) for k in range(n)]
 
 
 def whole(n: int) -> Any:
     """A flow."""
-    more = weft.Flow()
+    more = foreplan.Flow()
     more.task(square, n + 10)
     more.task(square, n + 11)
     return more
@@ -48,14 +48,14 @@ def whole(n: int) -> Any:
 
 def summed(n: int) -> Any:
     """One task, and others that it takes; one of these is given back, too."""
-    more = weft.Flow()
+    more = foreplan.Flow()
     parts = [more.task(square, 20 + k) for k in range(n)]
     return {"sum": more.task(total, parts), "first": parts[0], "half": more.task(divmod, 7, 2)[1]}
 
 
 def late(n: int) -> Any:
     """A task that may not go on at first."""
-    more = weft.Flow()
+    more = foreplan.Flow()
     return more.task(careful, [more.task(square, k) for k in range(n)])
 
 
@@ -64,26 +64,26 @@ def plain() -> int:
 
 
 def nested() -> Any:
-    return weft.Flow().task(squares, 2, expand=True)
+    return foreplan.Flow().task(squares, 2, expand=True)
 
 
 def command() -> Any:
-    more = weft.Flow()
+    more = foreplan.Flow()
     more.command("date")
     return more
 
 
 def strangers() -> Any:
-    return [weft.Flow().task(square, 1), weft.Flow().task(square, 2)]
+    return [foreplan.Flow().task(square, 1), foreplan.Flow().task(square, 2)]
 
 
 def clash() -> Any:
-    return weft.Flow().task(square, 1, name="taken")
+    return foreplan.Flow().task(square, 1, name="taken")
 
 
 def too_wide() -> Any:
-    return weft.Flow().task(square, 1, cores=1000)
+    return foreplan.Flow().task(square, 1, cores=1000)
 
 
 def pooled() -> Any:
-    return weft.Flow(pools={"licence": 5}).task(square, 1, pools={"licence": 1})
+    return foreplan.Flow(pools={"licence": 5}).task(square, 1, pools={"licence": 1})

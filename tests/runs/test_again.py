@@ -1,4 +1,4 @@
-"""`weft run` a second time: what is up to date is not run, whatever else has changed."""
+"""`foreplan run` a second time: what is up to date is not run, whatever else has changed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.errors import InputError
-from weft.runs import Options, find_rest
-from weft.runs.adopting import adopt_files
-from weft.runs.journal import read
-from weft.runs.replay import replay
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import InputError
+from foreplan.runs import Options, find_rest
+from foreplan.runs.adopting import adopt_files
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
 
 Tasks = dict[str, dict[str, Any]]
 
@@ -33,7 +33,7 @@ def pipeline() -> Tasks:
 
 
 def task(run: str, inputs: list[str], output: str) -> dict[str, Any]:
-    return {"run": f"{run}; echo $WEFT_TASK >> $RAN", "inputs": inputs, "outputs": [output]}
+    return {"run": f"{run}; echo $FOREPLAN_TASK >> $RAN", "inputs": inputs, "outputs": [output]}
 
 
 class Place:
@@ -52,7 +52,7 @@ class Place:
     def run(self, tasks: Tasks, **options: Any) -> set[str]:
         """The tasks whose commands ran, each once."""
         self.ran.write_text("")
-        outcome = weft.run({"tasks": tasks}, "local:2", dir=self.data, **options)
+        outcome = foreplan.run({"tasks": tasks}, "local:2", dir=self.data, **options)
         assert outcome.ok, outcome.failures
         check_run(outcome.run)
         ran = self.ran.read_text().split()
@@ -62,12 +62,12 @@ class Place:
     def rest(self, tasks: Tasks, **options: Any) -> dict[str, str]:
         """What would run, and why."""
         asked = Options(directory=self.data, **options)
-        return find_rest(weft.load({"tasks": tasks}), asked).reasons
+        return find_rest(foreplan.load({"tasks": tasks}), asked).reasons
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setenv("RAN", str(tmp_path / "ran"))
     return Place(tmp_path)
 
@@ -180,7 +180,7 @@ def test_edited_by_hand(place: Place) -> None:
         place.run(tasks)
     assert place.run(tasks, force=["count-x"]) == {"count-x"}
     place.write("x.n", "40\n")
-    assert adopt_files(weft.load({"tasks": tasks}), place.data, ["x.n"]) == ["count-x"]
+    assert adopt_files(foreplan.load({"tasks": tasks}), place.data, ["x.n"]) == ["count-x"]
     assert place.run(tasks) == {"join"}
     assert (place.data / "all.txt").read_text().startswith("40\n")
     assert place.run(tasks) == set()
@@ -189,10 +189,12 @@ def test_edited_by_hand(place: Place) -> None:
 def test_what_would_be_made_again_is_not_adopted(place: Place) -> None:
     tasks = pipeline()
     place.run(tasks)
-    workflow = weft.load({"tasks": tasks})
+    workflow = foreplan.load({"tasks": tasks})
     for name in ("x.cut", "all.txt"):
         place.write(name, "mine\n")
-    told = r"what join gives cannot.*count-x is not up to date.*weft run FILE count-x.*adopt x\.n"
+    told = (
+        r"what join gives cannot.*count-x is not up to date.*foreplan run FILE count-x.*adopt x\.n"
+    )
     with pytest.raises(InputError, match=told):
         adopt_files(workflow, place.data, ["x.cut", "all.txt"])
     with pytest.raises(InputError, match=r"somebody has changed.*x\.cut"):  # nothing is adopted
@@ -208,7 +210,7 @@ def test_made_elsewhere(place: Place) -> None:
     tasks = pipeline()
     for name, text in (("x.cut", "1\n2\n"), ("x.n", "2\n")):
         place.write(name, text)
-    adopt_files(weft.load({"tasks": tasks}), place.data, ["x.cut", "x.n"])
+    adopt_files(foreplan.load({"tasks": tasks}), place.data, ["x.cut", "x.n"])
     assert place.run(tasks) == {"cut-y", "count-y", "join"}
 
 
@@ -226,7 +228,7 @@ def test_without_outputs(place: Place) -> None:
 def test_a_failed_run_goes_on_with_the_next(place: Place) -> None:
     tasks = pipeline()
     tasks["join"]["run"] = "exit 3"
-    assert weft.run({"tasks": tasks}, "local:2", dir=place.data).status == "failed"
+    assert foreplan.run({"tasks": tasks}, "local:2", dir=place.data).status == "failed"
     assert place.run(pipeline()) == {"join"}
 
 
@@ -236,7 +238,7 @@ def test_a_run_of_a_part_is_resumed(place: Place) -> None:
     place.write("go.sh", "exit 3")
     tasks["join"] |= {"run": f"sh go.sh; {tasks['join']['run']}"}
     tasks["last"] = task("tail -n 1 all.txt > last.txt", ["all.txt"], "last.txt")
-    failed = weft.run({"tasks": tasks}, "local:1", dir=place.data, targets=["join"])
+    failed = foreplan.run({"tasks": tasks}, "local:1", dir=place.data, targets=["join"])
     assert failed.not_done == ("join",)
     place.write("go.sh", "true")
     assert place.run(tasks, targets=["join"], resume="last") == {"join"}
@@ -247,9 +249,9 @@ def test_a_run_of_a_part_is_resumed(place: Place) -> None:
 
 def test_an_input_that_changes_meanwhile(place: Place) -> None:
     tasks = {
-        "a": task("cat x.txt > x.cut; echo more >> $WEFT_DIR/x.txt", ["x.txt"], "x.cut"),
+        "a": task("cat x.txt > x.cut; echo more >> $FOREPLAN_DIR/x.txt", ["x.txt"], "x.cut"),
     }
-    outcome = weft.run({"tasks": tasks}, "local:1", dir=place.data)
+    outcome = foreplan.run({"tasks": tasks}, "local:1", dir=place.data)
     (told,) = outcome.warnings
     assert told == "a: its input x.txt was changed while it ran: it will be run again"
     assert "a" in place.rest(tasks)
@@ -259,7 +261,7 @@ def test_the_journal_tells_why(place: Place) -> None:
     tasks = pipeline()
     place.run(tasks)
     place.write("x.txt", "9\n9\n9\n")
-    outcome = weft.run({"tasks": tasks}, "local:2", dir=place.data)
+    outcome = foreplan.run({"tasks": tasks}, "local:2", dir=place.data)
     header = json.loads(
         (outcome.home / "journal.jsonl").read_text().split(" ", 1)[1].split("\n")[0]
     )
@@ -281,7 +283,7 @@ def test_what_turns_out_to_be_up_to_date_is_planned_with_no_time(place: Place) -
         fields["cost"] = 5
     place.run(tasks)
     same_result(place, tasks)
-    outcome = weft.run({"tasks": tasks}, "local:1", "static", dir=place.data, use_history=False)
+    outcome = foreplan.run({"tasks": tasks}, "local:1", "static", dir=place.data, use_history=False)
     run = replay(read(outcome.home / "journal.jsonl"), place.data)
     names = run.header.workflow.task_names
     assert names == ("cut-x", "count-x", "join")

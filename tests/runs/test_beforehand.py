@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-import weft_benchmarks
-import weft_reproductions
-from weft.checks.schedules import check_schedule
-from weft.errors import InputError
-from weft.executors.local.this_machine import available_processors
-from weft.history.database import FILE
-from weft.history.records import TaskRecord, commands_of
-from weft.history.repository import Repository
-from weft.model import Situation, Workflow
+import foreplan
+import foreplan_benchmarks
+import foreplan_reproductions
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InputError
+from foreplan.executors.local.this_machine import available_processors
+from foreplan.history.database import FILE
+from foreplan.history.records import TaskRecord, commands_of
+from foreplan.history.repository import Repository
+from foreplan.model import Situation, Workflow
 
 TASKS: dict[str, dict[str, Any]] = {
     "a": {"category": "align", "run": "align a"},
@@ -31,13 +31,13 @@ PLATFORM = {"processors": {"fast": {"speed": 2, "price": 1}, "slow": {}}}
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     monkeypatch.chdir(tmp_path)
-    return tmp_path / "weft-home"
+    return tmp_path / "foreplan-home"
 
 
 def made(tasks: dict[str, dict[str, Any]] = TASKS) -> Workflow:
-    return weft.load({"name": "wf", "tasks": tasks, "edges": [["a", "c", 1], ["b", "c", 1]]})
+    return foreplan.load({"name": "wf", "tasks": tasks, "edges": [["a", "c", 1], ["b", "c", 1]]})
 
 
 def remember(seconds: float, category: str = "align", **changes: Any) -> None:
@@ -53,39 +53,41 @@ def test_declared_costs_hold_on_a_platform_and_the_history_tells_of_the_others(
 ) -> None:
     remember(4.0)
     remember(99.0, "wf/c")
-    wf, pf = made(), weft.load_platform(PLATFORM)
-    told = weft.estimate(wf, pf)
+    wf, pf = made(), foreplan.load_platform(PLATFORM)
+    told = foreplan.estimate(wf, pf)
     assert told.estimates.cost == pytest.approx(np.array([[2, 4], [2, 4], [3, 6], [2, 4]]))
     assert told.message == (
         "estimates of 4 tasks: 2 measured on other machines (align: 3 runs), 1 by their declared "
         "cost, 1 unknown, taken as typical (d: 3 s)"
     )
-    schedule = weft.plan(wf, pf, estimates=told.estimates)
+    schedule = foreplan.plan(wf, pf, estimates=told.estimates)
     check_schedule(schedule, Situation.at_start(wf, pf, told.estimates))
     assert schedule.makespan == pytest.approx(
-        weft.simulate(wf, pf, estimates=told.estimates).makespan
+        foreplan.simulate(wf, pf, estimates=told.estimates).makespan
     )
-    (of_one,) = weft.compare(wf, pf, "static", 1, 0.0, jobs=1, estimates=[told.estimates]).overall
+    (of_one,) = foreplan.compare(
+        wf, pf, "static", 1, 0.0, jobs=1, estimates=[told.estimates]
+    ).overall
     assert of_one.makespan.mean == pytest.approx(schedule.makespan)
     with pytest.raises(InputError, match="task 'a' has no cost on processor 'fast'"):
-        weft.estimate(wf, pf, use_history=False)
+        foreplan.estimate(wf, pf, use_history=False)
     with pytest.raises(InputError, match="has no cost"):
-        weft.plan(wf, pf)  # the library reads the history only where it is told to
+        foreplan.plan(wf, pf)  # the library reads the history only where it is told to
 
 
 def test_where_all_costs_are_declared_nothing_is_read(home: Path) -> None:
     tasks = {name: {**task, "cost": 3.0} for name, task in TASKS.items()}
     remember(99.0)
-    wf, pf = made(tasks), weft.load_platform(PLATFORM)
-    told = weft.estimate(wf, pf)
+    wf, pf = made(tasks), foreplan.load_platform(PLATFORM)
+    told = foreplan.estimate(wf, pf)
     assert (told.message, told.blind, told.on) == ("", False, None)
     assert (told.estimates.cost[0] == [1.5, 3]).all()
 
 
 def test_nothing_known_at_all(home: Path) -> None:
     tasks = {name: {"run": name} for name in TASKS}
-    wf, pf = made(tasks), weft.load_platform(PLATFORM)
-    told = weft.estimate(wf, pf)
+    wf, pf = made(tasks), foreplan.load_platform(PLATFORM)
+    told = foreplan.estimate(wf, pf)
     assert told.blind
     assert told.message.startswith("no task has a cost, so all count alike")
     assert (told.estimates.cost == [0.5, 1.0]).all()
@@ -95,12 +97,12 @@ def test_nothing_known_at_all(home: Path) -> None:
 def test_without_a_platform_it_is_as_a_run_would_begin(home: Path) -> None:
     remember(4.0)
     remember(9.0, "wf/c")
-    told = weft.estimate(made(), price=2.0)
+    told = foreplan.estimate(made(), price=2.0)
     assert told.platform.n_processors == available_processors()
     assert told.platform.price[0] == 2.0
     assert told.estimates.cost[:, 0] == pytest.approx([4.0, 4.0, 9.0, 4.0])
     assert told.one_host
-    three = weft.estimate(made(), on="local:3", use_history=False)
+    three = foreplan.estimate(made(), on="local:3", use_history=False)
     assert three.platform.processor_names == ("local-1", "local-2", "local-3")
     assert three.estimates.cost[:, 0] == pytest.approx([6.0] * 4)
 
@@ -117,38 +119,43 @@ def test_without_a_platform_it_is_as_a_run_would_begin(home: Path) -> None:
 )
 def test_what_cannot_be_meant(home: Path, wrong: dict[str, Any], said: str) -> None:
     if "platform" in wrong:
-        wrong = {**wrong, "platform": weft.load_platform(wrong["platform"])}
+        wrong = {**wrong, "platform": foreplan.load_platform(wrong["platform"])}
     with pytest.raises(InputError, match=said):
-        weft.estimate(made(), **wrong)
+        foreplan.estimate(made(), **wrong)
 
 
 def test_a_history_that_cannot_be_read_is_told(home: Path) -> None:
     home.mkdir()
     (home / FILE).write_text("no database at all, but long enough to be looked at as one " * 20)
     heard: list[str] = []
-    told = weft.estimate(made(), on="local:1", warn=heard.append)
+    told = foreplan.estimate(made(), on="local:1", warn=heard.append)
     assert told.estimates.cost[:, 0] == pytest.approx([6.0] * 4)
     assert "damaged" in heard[0]
 
 
 def test_what_if_on_this_machine(home: Path) -> None:
     remember(4.0)
-    told = weft.estimate(made(), on="local:1")
-    answer = weft.what_if(made(), expected=told, add="local-1:1")
+    told = foreplan.estimate(made(), on="local:1")
+    answer = foreplan.what_if(made(), expected=told, add="local-1:1")
     assert answer.present.makespan == pytest.approx(18.0)
     assert answer.alternatives[0].makespan == pytest.approx(10.0)  # on the same host: no transfers
 
 
 def experiments() -> dict[str, Any]:
     """What the reproductions and benchmarks do, on small samples."""
-    pf, bare = weft.load_platform(PLATFORM), made({name: {"category": "align"} for name in TASKS})
-    (strategies,) = [each for _, each in weft.compare(bare, pf, "static", 2, jobs=1).by_workflow]
+    pf, bare = (
+        foreplan.load_platform(PLATFORM),
+        made({name: {"category": "align"} for name in TASKS}),
+    )
+    (strategies,) = [
+        each for _, each in foreplan.compare(bare, pf, "static", 2, jobs=1).by_workflow
+    ]
     return {
-        "plan": weft.plan(bare, pf).to_dict(),
-        "pareto": weft.pareto(bare, pf, points=3).to_dict(),
-        "simulate": weft.simulate(bare, pf, "aheft", qoi=0.3, seed=2).makespan,
+        "plan": foreplan.plan(bare, pf).to_dict(),
+        "pareto": foreplan.pareto(bare, pf, points=3).to_dict(),
+        "simulate": foreplan.simulate(bare, pf, "aheft", qoi=0.3, seed=2).makespan,
         "compare": [each.makespan for each in strategies],
-        "what if": weft.what_if(bare, pf, add="fast:2").to_dict(),
+        "what if": foreplan.what_if(bare, pf, add="fast:2").to_dict(),
     }
 
 
@@ -164,7 +171,7 @@ def test_reproductions_and_benchmarks_never_read_it(
 
     monkeypatch.setattr(Repository, "__init__", opened)
     assert experiments() == before
-    folders = (Path(str(m.__file__)).parent for m in (weft_benchmarks, weft_reproductions))
+    folders = (Path(str(m.__file__)).parent for m in (foreplan_benchmarks, foreplan_reproductions))
     for file in (path for folder in folders for path in folder.glob("*.py")):
         text = file.read_text()  # real runs of benchmarks have a history of their own
         assert "beforehand" not in text, file

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from foreplan.engine.budget import OVER_BUDGET
+from foreplan.errors import InputError, UnaffordableError
+from foreplan.model.events import BudgetChanged
+from foreplan.runs.home import runs
 from runs.limits import TEN, Stopper, after_long, chain, go, replayed
 from runs.people import Somebody, checked, waiting
-from weft.engine.budget import OVER_BUDGET
-from weft.errors import InputError, UnaffordableError
-from weft.model.events import BudgetChanged
-from weft.runs.home import runs
 
 NOT_ENOUGH = "is not enough"
 
@@ -167,15 +167,15 @@ def test_a_budget_that_means_nothing(
 ) -> None:
     with pytest.raises(InputError, match=problem):
         go({"name": "t", "tasks": tasks}, data, on="local:1", budget=5, **options)
-    assert not [*data.glob(".weft/runs/*")]
+    assert not [*data.glob(".foreplan/runs/*")]
 
 
 def test_a_budget_that_is_too_small_starts_nothing(data: Path) -> None:
-    tasks = {"a": {"run": "touch $WEFT_DIR/ran", "cost": 10.0}}
+    tasks = {"a": {"run": "touch $FOREPLAN_DIR/ran", "cost": 10.0}}
     with pytest.raises(UnaffordableError, match="costs 10 "):
         go({"name": "t", "tasks": tasks}, data, on="local:1", price=1.0, budget=9)
     assert runs(data) == []
-    assert not [*data.glob(".weft/runs/*")]
+    assert not [*data.glob(".foreplan/runs/*")]
     assert not (data / "ran").exists()
 
 

@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
 from cli.commands import succeed
+from foreplan.model.events import Event, TaskFailed, TaskFinished
+from foreplan.runs.journal import RULES, Journal, read
+from foreplan.runs.replay import replay
 from repeated import repetitions
-from weft.model.events import Event, TaskFailed, TaskFinished
-from weft.runs.journal import RULES, Journal, read
-from weft.runs.replay import replay
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
 
 
 def test_a_task_is_tried_again_after_a_rest(tmp_path: Path) -> None:
-    once = "test -e $WEFT_DIR/tried || { touch $WEFT_DIR/tried; exit 3; }"
+    once = "test -e $FOREPLAN_DIR/tried || { touch $FOREPLAN_DIR/tried; exit 3; }"
     tasks = {
         "a": {"cost": 1, "run": once, "retries": 1, "wait": 0.05, "outputs": []},
         "b": {"cost": 1, "run": "echo b > b", "outputs": ["b"]},
     }
-    outcome = weft.run({"tasks": tasks}, "local:1", "slack", dir=tmp_path)
+    outcome = foreplan.run({"tasks": tasks}, "local:1", "slack", dir=tmp_path)
     assert outcome.ok
     contents = read(outcome.home / "journal.jsonl")
     told = [entry for entry in contents.entries if entry["t"] == "event"]
@@ -55,7 +55,7 @@ def test_a_task_is_tried_again_after_a_rest(tmp_path: Path) -> None:
 
 def test_a_cause_that_is_not_tried_again(tmp_path: Path) -> None:
     task = {"run": "sleep 100", "timeout": 0.05, "retries": 5, "retry": {"time-out": 0}}
-    outcome = weft.run({"tasks": {"a": task}}, "local:1", dir=tmp_path)
+    outcome = foreplan.run({"tasks": {"a": task}}, "local:1", dir=tmp_path)
     assert (outcome.status, len(outcome.run.attempts.task)) == ("failed", 1)
 
 

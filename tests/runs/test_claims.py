@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import InputError
-from weft.runs.home import RunHome
-from weft.runs.lock import RunLock, claim
+from foreplan.errors import InputError
+from foreplan.runs.home import RunHome
+from foreplan.runs.lock import RunLock, claim
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_claim_ends_with_the_lock(tmp_path: Path, stack: ExitStack) -> None:
             begun(stack, tmp_path, "a.txt")
     second = begun(stack, tmp_path, "a.txt")
     claim(second, ["a.txt"])  # its own claim does not stand in its way
-    assert list(json.loads((tmp_path / ".weft" / "claims.json").read_text())) == [second.id]
+    assert list(json.loads((tmp_path / ".foreplan" / "claims.json").read_text())) == [second.id]
 
 
 @pytest.mark.parametrize("first_inside", [True, False])
@@ -103,7 +103,7 @@ def test_a_link_is_replaced_not_followed(tmp_path: Path, stack: ExitStack) -> No
 def test_claims_that_cannot_be_read(tmp_path: Path, stack: ExitStack) -> None:
     begun(stack, tmp_path, "a.txt")
     for content in ("", "[]", '{"x": 1}', "\0"):
-        (tmp_path / ".weft" / "claims.json").write_text(content)
+        (tmp_path / ".foreplan" / "claims.json").write_text(content)
         with pytest.raises(InputError, match="which files are being made"):
             begun(stack, tmp_path, "b.txt")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from foreplan.checks.runs import check_run
+from foreplan.executors.processes import GRACE
+from foreplan.model import ENDS
+from foreplan.model.money import MONEY_GONE
+from foreplan.runs import Outcome
 from runs.limits import go, replayed
-from weft.checks.runs import check_run
-from weft.executors.processes import GRACE
-from weft.model import ENDS
-from weft.model.money import MONEY_GONE
-from weft.runs import Outcome
 
 
 def work(command: str, **more: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def cut(outcome: Outcome) -> float:
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
 def test_the_process_is_gone(data: Path, trap: str) -> None:
     """Also one that will not end when it is asked to."""
-    command = f"{trap}echo $$ > $WEFT_DIR/pid; while :; do sleep 0.02; done"
+    command = f"{trap}echo $$ > $FOREPLAN_DIR/pid; while :; do sleep 0.02; done"
     outcome = go(work(command), data, on="local:1", price=1.0, budget=1.0, over_budget="cut")
     assert 1.0 <= cut(outcome) < 1.0 + GRACE  # which it is not given
     assert not is_alive(int((data / "pid").read_text()))
@@ -51,7 +51,7 @@ def test_the_process_is_gone(data: Path, trap: str) -> None:
 
 def test_gone_on_with(data: Path) -> None:
     """It has cost no retry; with more money it is begun again, and what was spent counts."""
-    command = "test -e $WEFT_DIR/go || sleep 30"
+    command = "test -e $FOREPLAN_DIR/go || sleep 30"
     flow = work(command)
     first = go(flow, data, on="local:1", price=1.0, budget=0.6, over_budget="cut")
     assert cut(first) >= 0.6
@@ -69,7 +69,7 @@ def test_gone_on_with(data: Path) -> None:
 
 def test_a_time_out_that_cannot_be_paid(data: Path) -> None:
     """The declared time is affordable, the time-out is not: nothing is begun."""
-    flow = work("touch $WEFT_DIR/ran", timeout=5.0)
+    flow = work("touch $FOREPLAN_DIR/ran", timeout=5.0)
     more: dict[str, Any] = {"on": "local:1", "price": 1.0, "over_budget": "cut"}
     short = go(flow, data, budget=4, **more)
     assert (short.status, len(short.run.attempts.task)) == ("stopped", 0)

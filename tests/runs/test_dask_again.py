@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.errors import WeftError
-from weft.model.events import REUSED
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import ForeplanError
+from foreplan.model.events import REUSED
 
 distributed = pytest.importorskip("distributed")
 
@@ -29,7 +29,7 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setenv("RAN", str(tmp_path / "ran"))
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path / "data")
@@ -58,16 +58,16 @@ def plus(name: str, *values: Any) -> Any:
     return sum(value if isinstance(value, int) else value[0] for value in values)
 
 
-def sums(first: int = 4, last: int = 1) -> weft.Flow:
-    flow = weft.Flow("sums")
+def sums(first: int = 4, last: int = 1) -> foreplan.Flow:
+    flow = foreplan.Flow("sums")
     a = flow.task(half, first, name="a")
     b = flow.task(plus, "b", a, name="b")
     flow.task(plus, "c", a, b, last, name="c")
     return flow
 
 
-def run(flow: weft.Flow, client: Any, **options: Any) -> Any:
-    outcome = weft.run(flow, client, **options)
+def run(flow: foreplan.Flow, client: Any, **options: Any) -> Any:
+    outcome = foreplan.run(flow, client, **options)
     assert outcome.ok, outcome.failures
     check_run(outcome.run)
     return outcome
@@ -80,7 +80,7 @@ def test_what_is_not_kept_is_made_again_only_if_it_is_needed(client: Any, ran: P
     outcome = run(flow, client)
     assert outcome.result(flow.tasks[2]) == 5
     assert (take(ran), outcome.id) == ([], "")
-    with pytest.raises(WeftError, match="not there any more"):
+    with pytest.raises(ForeplanError, match="not there any more"):
         outcome.result(flow.tasks[0])
     flow = sums(last=2)
     assert run(flow, client).result(flow.tasks[2]) == 6
@@ -107,7 +107,7 @@ def test_what_is_kept(client: Any, ran: Path) -> None:
 
 def commands() -> dict[str, Any]:
     def task(run: str, inputs: list[str], output: str) -> dict[str, Any]:
-        return {"run": f"{run}; echo $WEFT_TASK >> $RAN", "inputs": inputs, "outputs": [output]}
+        return {"run": f"{run}; echo $FOREPLAN_TASK >> $RAN", "inputs": inputs, "outputs": [output]}
 
     return {
         "cut": task("head -n 1 x.txt > x.cut", ["x.txt"], "x.cut"),
@@ -119,7 +119,7 @@ def commands() -> dict[str, Any]:
 
 def test_commands_whose_files_travel(client: Any, ran: Path) -> None:
     def again(on: Any, **options: Any) -> list[str]:
-        outcome = weft.run({"tasks": commands()}, on, **options)
+        outcome = foreplan.run({"tasks": commands()}, on, **options)
         assert outcome.ok, outcome.failures
         assert not outcome.warnings
         return take(ran)
@@ -127,7 +127,7 @@ def test_commands_whose_files_travel(client: Any, ran: Path) -> None:
     everything = ["both", "count", "cut", "last"]
     Path("x.txt").write_text("1\n2\n")
     assert again(client) == everything
-    assert sorted(p for p in os.listdir() if p != ".weft") == ["x.both", "x.last", "x.txt"]
+    assert sorted(p for p in os.listdir() if p != ".foreplan") == ["x.both", "x.last", "x.txt"]
     assert again(client) == []
     assert again("local:1") == []
     Path("x.txt").write_text("1\n3\n")
@@ -144,7 +144,7 @@ def test_commands_whose_files_travel(client: Any, ran: Path) -> None:
     assert again(client) == ["last"]
     assert again(client, force=["cut"]) == ["cut"]
     Path("x.both").write_text("6\n")
-    with pytest.raises(WeftError, match="somebody has changed"):
+    with pytest.raises(ForeplanError, match="somebody has changed"):
         again(client)
     assert again(client, trust="mtime") == everything  # of what was made elsewhere nothing is known
 
@@ -156,12 +156,12 @@ def test_an_input_that_changes_after_it_has_travelled(client: Any, ran: Path) ->
 
     tasks = {"a": task("a"), "b": task("b", "a")}
     Path("x.txt").write_text("1\n")
-    outcome = weft.run({"tasks": tasks}, client)
+    outcome = foreplan.run({"tasks": tasks}, client)
     assert outcome.ok
     assert Path("b").read_text() == "1\n"  # as it had travelled
     (warning,) = outcome.warnings
     assert warning == "b: x.txt, which it takes, was changed while it ran: it will be run again"
-    assert weft.run({"tasks": tasks}, client).run.n_done
+    assert foreplan.run({"tasks": tasks}, client).run.n_done
     assert Path("b").read_text() == "2\n"
 
 
@@ -177,7 +177,7 @@ def test_directories_and_patterns_in_a_shared_directory(client: Any, ran: Path) 
     }  # fmt: skip
 
     def outcome() -> Any:
-        found = weft.run({"tasks": tasks}, client, dir=data, shared=True)
+        found = foreplan.run({"tasks": tasks}, client, dir=data, shared=True)
         assert found.ok, found.failures
         return found
 

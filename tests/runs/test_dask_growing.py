@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.model.causes import EXPANSION
 from runs.test_growing import SPLIT, WORK
-from weft.checks.runs import check_run
-from weft.model.causes import EXPANSION
 
 distributed = pytest.importorskip("distributed")
 
@@ -33,12 +33,12 @@ def test_commands_add_commands(client: Any, tmp_path: Path, shared: bool) -> Non
     early = {"run": "cp list.txt early.out", "inputs": ["list.txt"], "outputs": ["early.out"]}
     late = {"run": "cat early.out > late.out", "inputs": ["early.out"], "outputs": ["late.out"]}
     work = {"tasks": {**WORK["tasks"], "split": split, "early": early, "late": late}}  # type: ignore[dict-item]
-    outcome = weft.run(work, client, dir=tmp_path, shared=shared)
+    outcome = foreplan.run(work, client, dir=tmp_path, shared=shared)
     assert outcome.ok, outcome.failures
     check_run(outcome.run)
     assert (tmp_path / "all.txt").read_text() == "1\n2\n3\n"
     (tmp_path / "list.txt").write_text("1 4")
-    again = weft.run(work, client, dir=tmp_path, shared=shared)
+    again = foreplan.run(work, client, dir=tmp_path, shared=shared)
     assert again.ok, again.failures
     assert (tmp_path / "all.txt").read_text() == "1\n4\n"
     if shared:
@@ -60,7 +60,7 @@ def test_an_added_task_reads_what_others_have_read(client: Any, tmp_path: Path) 
         },
         "split": {"run": "cat adds.yaml", "inputs": ["adds.yaml", "late.out"], "expand": True},
     }
-    outcome = weft.run({"tasks": tasks}, client, dir=tmp_path)
+    outcome = foreplan.run({"tasks": tasks}, client, dir=tmp_path)
     assert outcome.ok, outcome.failures
     assert (tmp_path / "more.out").read_text() == "early\n"
 
@@ -68,7 +68,7 @@ def test_an_added_task_reads_what_others_have_read(client: Any, tmp_path: Path) 
 def test_amounts_that_nobody_counts_cannot_be_asked_for(client: Any, tmp_path: Path) -> None:
     (tmp_path / "adds.yaml").write_text("tasks: {p: {run: date, memory: 1MB}}")
     split = {"run": "cat adds.yaml", "inputs": ["adds.yaml"], "expand": True}
-    outcome = weft.run({"tasks": {"split": split}}, client, dir=tmp_path, shared=True)
+    outcome = foreplan.run({"tasks": {"split": split}}, client, dir=tmp_path, shared=True)
     (failure,) = outcome.failures
     assert failure.cause == EXPANSION
     assert "no declared one does" in failure.reason

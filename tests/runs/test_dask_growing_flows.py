@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import ForeplanError
 from runs.splitting import late, plain, square, squares, summed, total
-from weft.checks.runs import check_run
-from weft.errors import WeftError
 
 distributed = pytest.importorskip("distributed")
 
@@ -28,7 +28,7 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setenv("RAN", str(tmp_path / "ran"))
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path / "data")
@@ -42,8 +42,8 @@ def take(ran: Path) -> list[str]:
     return found
 
 
-def splitting(n: int) -> weft.Flow:
-    flow = weft.Flow("splitting")
+def splitting(n: int) -> foreplan.Flow:
+    flow = foreplan.Flow("splitting")
     added = flow.task(squares, n, name="split", expand=True)
     parts = flow.task(summed, 2, name="parts", expand=True)
     none = flow.task(squares, 0, name="none", expand=True)
@@ -52,8 +52,8 @@ def splitting(n: int) -> weft.Flow:
     return flow
 
 
-def run(flow: weft.Flow, client: Any, **options: Any) -> Any:
-    outcome = weft.run(flow, client, progress=False, **options)
+def run(flow: foreplan.Flow, client: Any, **options: Any) -> Any:
+    outcome = foreplan.run(flow, client, progress=False, **options)
     if outcome.ok:
         check_run(outcome.run)
     return outcome
@@ -68,7 +68,7 @@ def test_added_functions(client: Any, ran: Path, keep: bool) -> None:
     if keep:
         assert outcome.result(flow.tasks[0]) == [0, 1, 4]
     else:
-        with pytest.raises(WeftError, match="keep_results=True"):
+        with pytest.raises(ForeplanError, match="keep_results=True"):
             outcome.result(flow.tasks[0])
     counted = ["square-0", "square-1", "square-2", "square-20", "square-21", "square-7"]
     assert take(ran) == [*counted, "squares", "squares", "total"]
@@ -82,7 +82,7 @@ def test_added_functions(client: Any, ran: Path, keep: bool) -> None:
 
 
 def test_a_plain_value_fails_its_task(client: Any, ran: Path) -> None:
-    flow = weft.Flow("bad")
+    flow = foreplan.Flow("bad")
     flow.task(str, flow.task(plain, expand=True))
     good = flow.task(total, [1, 2])
     outcome = run(flow, client, keep_going=True)
@@ -93,7 +93,7 @@ def test_a_plain_value_fails_its_task(client: Any, ran: Path) -> None:
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_a_run_is_resumed(client: Any, ran: Path, keep: bool) -> None:
-    flow = weft.Flow("late")
+    flow = foreplan.Flow("late")
     added = flow.task(late, 3, name="late", expand=True)
     flow.task(str, [added])
     failed = run(flow, client, keep_results=keep)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.engine.kernels import arrays as a
+from foreplan.model.events import ProcessorGone, ProcessorLeaving
+from foreplan.runs import Outcome
 from runs.people import Somebody, checked, once_each, slow_bytes, wait_for
-from weft.engine.kernels import arrays as a
-from weft.model.events import ProcessorGone, ProcessorLeaving
-from weft.runs import Outcome
 
 pytest.importorskip("distributed")
 
@@ -31,9 +31,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster.close()
 
 
-def flow_of(data: Path) -> tuple[weft.Flow, Any]:
+def flow_of(data: Path) -> tuple[foreplan.Flow, Any]:
     """Results of all sizes; once all are made, they are read by tasks that each wait for a file."""
-    flow = weft.Flow("held")
+    flow = foreplan.Flow("held")
     made = [flow.task(slow_bytes, SIZES[k], COST, name=f"made{k}", cost=COST) for k in range(N)]
     all_made = flow.task(wait_for, str(data), *made, name="all", cost=0.01, category="all")
     held = []
@@ -49,7 +49,7 @@ TOTAL = sum(SIZES) + N * (SIZES[0] + sum(SIZES))
 def run(data: Path, cluster: Cluster, somebody: Somebody, strategy: str) -> Outcome:
     flow, total = flow_of(data)
     place = cluster.address.replace("tcp://", "dask://")
-    outcome = weft.run(flow, place, strategy, dir=data, listener=somebody)
+    outcome = foreplan.run(flow, place, strategy, dir=data, listener=somebody)
     assert somebody.error is None, somebody.error
     assert outcome.result(total) == TOTAL
     return outcome
@@ -76,7 +76,9 @@ def test_joined_in_the_middle(data: Path, cluster: Cluster) -> None:
 
     def act(me: Somebody) -> None:
         until_held(me, 1)
-        with pytest.raises(weft.WeftError, match=r"join by themselves.*`dask worker tcp://"):
+        with pytest.raises(
+            foreplan.ForeplanError, match=r"join by themselves.*`dask worker tcp://"
+        ):
             me.ask(add=1)
         cluster.add()
         cluster.add()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
+import foreplan
 from chaos.runs import limited
 from runs.people import Somebody, checked, wait_for
 
@@ -26,9 +26,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_prices(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     names = cluster.have(2)
-    flow, gate = weft.Flow("paid"), str(tmp_path / "go")
+    flow, gate = foreplan.Flow("paid"), str(tmp_path / "go")
     made = [flow.task(wait_for, gate, cost=10.0, size=10.0, name=f"w{k}") for k in range(2)]
     total = flow.task(wait_for, gate, *made, cost=10.0, name="total")
 
@@ -39,14 +39,14 @@ def test_prices(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         Path(gate).touch()
 
     place = f"dask://{cluster.address.removeprefix('tcp://')}"
-    told = weft.estimate(flow.build()[0], on=place, price={"worker-*": 1, names[1]: (2, 3600)})
+    told = foreplan.estimate(flow.build()[0], on=place, price={"worker-*": 1, names[1]: (2, 3600)})
     costs = dict(zip(told.platform.processor_names, told.platform.price.tolist(), strict=True))
     assert costs == {names[0]: 1, names[1]: 2}  # what a run would have, before there is one
     assert told.estimates.cost.tolist() == pytest.approx(np.full((3, 2), 10.0))
     somebody = Somebody(act)
     price: dict[str, float | tuple[float, float]] = {"worker-*": 1, names[1]: (2, 3600)}
     with limited(90):
-        outcome = weft.run(
+        outcome = foreplan.run(
             flow, place, dir=tmp_path, price=price,
             transfer_price=0.5, budget=1e6, use_history=False, listener=somebody,
         )  # fmt: skip

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.errors import InputError
-from weft.model.events import Event, TaskFinished
-from weft.runs import Outcome, Session
-from weft.runs.session import Silent
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import InputError
+from foreplan.model.events import Event, TaskFinished
+from foreplan.runs import Outcome, Session
+from foreplan.runs.session import Silent
 
 pytest.importorskip("distributed")
 
@@ -43,9 +43,9 @@ class StopAfter(Silent):
             session.stop()
 
 
-def sums() -> tuple[weft.Flow, Any]:
+def sums() -> tuple[foreplan.Flow, Any]:
     """Twelve tasks; what they come to is 36."""
-    flow = weft.Flow("sums")
+    flow = foreplan.Flow("sums")
     numbers = [flow.task(operator.add, k, 1, cost=0.01) for k in range(8)]
     pairs = [flow.task(sum, numbers[k : k + 4], cost=0.01) for k in (0, 4)]
     return flow, flow.task(sum, pairs, cost=0.01)
@@ -59,16 +59,16 @@ def test_values_that_others_use(cluster: Cluster, data: Path) -> None:
     dask = pytest.importorskip("dask")
     one = dask.delayed(operator.add)(1, 2)
     two = dask.delayed(operator.mul)(one, 5)
-    assert weft.compute(two, one, client=cluster.client, dir=data) == (15, 3)
+    assert foreplan.compute(two, one, client=cluster.client, dir=data) == (15, 3)
 
 
 def test_results_between_are_kept_if_asked_for(cluster: Cluster, data: Path) -> None:
     flow, total = sums()
-    plain = weft.run(flow, dask(cluster), dir=data)
+    plain = foreplan.run(flow, dask(cluster), dir=data)
     assert plain.result(total) == 36
-    with pytest.raises(weft.WeftError, match="was not kept"):
+    with pytest.raises(foreplan.ForeplanError, match="was not kept"):
         plain.result(flow.tasks[0])
-    kept = weft.run(flow, dask(cluster), dir=data, keep_results=True)
+    kept = foreplan.run(flow, dask(cluster), dir=data, keep_results=True)
     assert [kept.result(task) for task in flow.tasks] == [*range(1, 9), 10, 26, 36]
     check_run(kept.run)
 
@@ -76,9 +76,9 @@ def test_results_between_are_kept_if_asked_for(cluster: Cluster, data: Path) -> 
 @pytest.mark.parametrize("strategy", ["slack", "fifo", "always"])
 def test_stopped_and_gone_on_with(cluster: Cluster, data: Path, strategy: str) -> None:
     flow, total = sums()
-    stopped = weft.run(flow, dask(cluster), strategy, dir=data, listener=StopAfter(5))
+    stopped = foreplan.run(flow, dask(cluster), strategy, dir=data, listener=StopAfter(5))
     assert stopped.status == "stopped"
-    again = weft.run(flow, dir=data, resume=stopped.id)  # there, as it began
+    again = foreplan.run(flow, dir=data, resume=stopped.id)  # there, as it began
     assert again.result(total) == 36
     check_run(again.run)
     assert set(again.run.platform.processor_names) == {"worker-0", "worker-1"}
@@ -106,10 +106,10 @@ FILES = {
 def test_moved(cluster: Cluster, data: Path, shared: bool, to: str) -> None:
     """What was only in the memory of workers is made again, what is on disk is not."""
     options: dict[str, Any] = {"dir": data, "listener": StopAfter(2), "shared": shared}
-    stopped = weft.run(FILES, dask(cluster), "slack", **options)
+    stopped = foreplan.run(FILES, dask(cluster), "slack", **options)
     assert stopped.status == "stopped"
     place = dask(cluster) if to == "dask" else to
-    again: Outcome = weft.run(FILES, place, dir=data, resume=stopped.id)
+    again: Outcome = foreplan.run(FILES, place, dir=data, resume=stopped.id)
     assert again.status == "finished", again.failures
     assert (data / "all").read_text().split() == ["0", "1", "2", "3"]
     check_run(again.run)
@@ -117,16 +117,16 @@ def test_moved(cluster: Cluster, data: Path, shared: bool, to: str) -> None:
 
 
 def test_moved_from_here_to_dask(cluster: Cluster, data: Path) -> None:
-    stopped = weft.run(FILES, "local:2", "slack", dir=data, listener=StopAfter(2))
-    again = weft.run(FILES, dask(cluster), dir=data, resume=stopped.id)
+    stopped = foreplan.run(FILES, "local:2", "slack", dir=data, listener=StopAfter(2))
+    again = foreplan.run(FILES, dask(cluster), dir=data, resume=stopped.id)
     assert again.status == "finished", again.failures
     assert (data / "all").read_text().split() == ["0", "1", "2", "3"]
 
 
 def test_what_dask_cannot_do_is_said(cluster: Cluster, data: Path) -> None:
-    flow = weft.Flow("f")
+    flow = foreplan.Flow("f")
     flow.task(abs, -1, timeout=10)
-    outcome = weft.run(flow, dask(cluster), dir=data)
+    outcome = foreplan.run(flow, dask(cluster), dir=data)
     assert any("time-outs of functions" in warning for warning in outcome.warnings)
     assert outcome.ok
 
@@ -139,7 +139,7 @@ def test_commands_are_strict_there_too(cluster: Cluster, data: Path) -> None:
         "named": {"run": "sh tool.sh > c", "outputs": ["c"]},
         "shell": {"run": "true", "shell": "nosh"},
     }
-    outcome = weft.run({"tasks": tasks}, dask(cluster), dir=data, keep_going=True)
+    outcome = foreplan.run({"tasks": tasks}, dask(cluster), dir=data, keep_going=True)
     assert outcome.not_done == ("pipe", "named", "shell")
     assert [f.reason for f in outcome.failures if f.task != "named"] == [
         "it exited with code 1",
@@ -154,11 +154,11 @@ def test_what_a_pattern_matches_here_must_travel(cluster: Cluster, data: Path) -
         (data / f"{k}.csv").write_text(f"{k}\n")
     use: dict[str, Any] = {"run": "for f in *.csv; do cat $f; done > all", "outputs": ["all"]}
     with pytest.raises(InputError, match=r"use names \*.csv, and so 1.csv, which does not travel"):
-        weft.run({"tasks": {"use": use}}, dask(cluster), dir=data)
-    assert not (data / ".weft").exists()
+        foreplan.run({"tasks": {"use": use}}, dask(cluster), dir=data)
+    assert not (data / ".foreplan").exists()
     listed = {"tasks": {"use": {**use, "inputs": ["1.csv", "2.csv"]}}}
     for work, shared in ((listed, False), ({"tasks": {"use": use}}, True)):
-        assert weft.run(work, dask(cluster), dir=data, shared=shared).ok
+        assert foreplan.run(work, dask(cluster), dir=data, shared=shared).ok
         assert (data / "all").read_text() == "1\n2\n"
 
 
@@ -167,7 +167,7 @@ def test_two_runs_at_once(cluster: Cluster, data: Path) -> None:
     results = []
 
     def go() -> None:
-        results.append(weft.run(flow, dask(cluster), dir=data).result(total))
+        results.append(foreplan.run(flow, dask(cluster), dir=data).result(total))
 
     threads = [threading.Thread(target=go) for _ in range(2)]
     for thread in threads:
@@ -178,16 +178,18 @@ def test_two_runs_at_once(cluster: Cluster, data: Path) -> None:
 
 
 def test_results_that_are_not_there(cluster: Cluster, data: Path) -> None:
-    flow = weft.Flow("quotients")
+    flow = foreplan.Flow("quotients")
     one = flow.task(operator.truediv, 2, 2, name="one")
     read = flow.task(operator.neg, one, name="read")
     bad = flow.task(operator.truediv, one, 0, name="bad")
-    run = weft.run(flow, dask(cluster), dir=data, keep_going=True)
+    run = foreplan.run(flow, dask(cluster), dir=data, keep_going=True)
     assert run.result(read) == -1
     with pytest.raises(ZeroDivisionError, match="division by zero") as caught:
         run.result(bad)
     assert "task 'bad' failed" in str(caught.value.__cause__)
-    with pytest.raises(weft.WeftError, match="result of task 'one' was not kept, as other tasks"):
+    with pytest.raises(
+        foreplan.ForeplanError, match="result of task 'one' was not kept, as other tasks"
+    ):
         run.result(one)
 
 
@@ -208,10 +210,10 @@ class Watched(Silent):
 
 def test_nobody_waits_for_what_may_be_begun(cluster: Cluster, data: Path) -> None:
     """Tasks are on their way before anything is shown, and one of 0.1 s may be begun ahead."""
-    flow, watched = weft.Flow("naps"), Watched()
+    flow, watched = foreplan.Flow("naps"), Watched()
     for _ in range(12):
         flow.task(time.sleep, 0.02, cost=0.1)
-    outcome = weft.run(flow, dask(cluster), "static", dir=data, listener=watched)
+    outcome = foreplan.run(flow, dask(cluster), "static", dir=data, listener=watched)
     assert outcome.ok
     check_run(outcome.run)
     assert watched.unsent == 0

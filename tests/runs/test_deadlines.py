@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from foreplan.cli.shared.ending import LATE, OVER_BUDGET, code_of
+from foreplan.engine.deadline import TOO_LATE
+from foreplan.errors import InputError, TooLateError
+from foreplan.runs.options import read_time
 from runs.limits import TEN, Stopper, after_long, chain, go, replayed
 from runs.people import Somebody, checked, waiting
-from weft.cli.shared.ending import LATE, OVER_BUDGET, code_of
-from weft.engine.deadline import TOO_LATE
-from weft.errors import InputError, TooLateError
-from weft.runs.options import read_time
 
 PRICES = {"local-1": 1, "local-2": 3}
 
@@ -95,7 +95,7 @@ def test_what_cannot_be_kept(
 ) -> None:
     with pytest.raises((InputError, TooLateError), match=problem):
         go({"name": "t", "tasks": {"a": task}}, data, on="local:1", **{"deadline": 5, **options})
-    assert not [*data.glob(".weft/runs/*")]
+    assert not [*data.glob(".foreplan/runs/*")]
 
 
 def test_within_a_budget_it_is_the_fastest(data: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from weft.durable import write_all
-from weft.errors import WeftError
-from weft.runs.journal import RULES, Contents, Journal, read
+from foreplan.durable import write_all
+from foreplan.errors import ForeplanError
+from foreplan.runs.journal import RULES, Contents, Journal, read
 
 HEADER = {"type": "run", "rules": RULES}
 ENTRIES: list[dict[str, Any]] = [{"t": "event", "n": n, "text": "x" * 50} for n in range(5)]
@@ -63,7 +63,7 @@ def test_a_system_that_writes_nothing_does_not_hang(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda descriptor, content: 0)
-        with pytest.raises(WeftError, match="nothing could be written"):
+        with pytest.raises(ForeplanError, match="nothing could be written"):
             journal.append(ENTRIES[1:])
     assert read(path) == Contents(HEADER, ENTRIES[:1], None)
 
@@ -74,10 +74,10 @@ def test_full_disk(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", room_for(room, full()))
-        with pytest.raises(WeftError, match="no space left on device") as caught:
+        with pytest.raises(ForeplanError, match="no space left on device") as caught:
             journal.append(ENTRIES[1:])
     assert "nothing finished is lost" in str(caught.value)
-    assert "weft resume etl-20250101-000000" in str(caught.value)
+    assert "foreplan resume etl-20250101-000000" in str(caught.value)
     assert read(path) == Contents(HEADER, ENTRIES[:1], None)
     journal.append(ENTRIES[1:])  # there is room again
     assert read(path) == Contents(HEADER, ENTRIES, None)
@@ -92,9 +92,9 @@ def test_full_disk_that_cannot_be_cut_back(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", room_for(100, full()))
         patch.setattr(os, "ftruncate", fail)
-        with pytest.raises(WeftError, match="no space left"):
+        with pytest.raises(ForeplanError, match="no space left"):
             journal.append(ENTRIES[1:])
-    with pytest.raises(WeftError, match="input/output error"):
+    with pytest.raises(ForeplanError, match="input/output error"):
         journal.append(ENTRIES[1:])  # after half a line nothing may follow
     again, contents = Journal.open(path)
     with again:
@@ -111,10 +111,10 @@ def test_a_failed_sync_is_not_tried_again(
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("weft.runs.journal.sync", fail)
-        with pytest.raises(WeftError, match="input/output error"):
+        patch.setattr("foreplan.runs.journal.sync", fail)
+        with pytest.raises(ForeplanError, match="input/output error"):
             journal.append(ENTRIES[1:])
-    with pytest.raises(WeftError, match="input/output error"):
+    with pytest.raises(ForeplanError, match="input/output error"):
         journal.append(ENTRIES[1:])
     assert read(path) == Contents(HEADER, ENTRIES[:1], None)
 
@@ -133,7 +133,7 @@ def test_interrupted_while_writing(
 def test_no_room_to_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", room_for(10, full()))
-        with pytest.raises(WeftError, match="nothing has been started"):
+        with pytest.raises(ForeplanError, match="nothing has been started"):
             Journal.create(tmp_path / "journal.jsonl", HEADER)
     assert list(tmp_path.iterdir()) == []
 
@@ -144,7 +144,7 @@ def test_no_room_to_repair(journal: Journal, path: Path, monkeypatch: pytest.Mon
     raw = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", room_for(10, full()))
-        with pytest.raises(WeftError, match="cannot be repaired: no space left"):
+        with pytest.raises(ForeplanError, match="cannot be repaired: no space left"):
             Journal.open(path)
     assert path.read_bytes() == raw
     assert list(path.parent.iterdir()) == [path]
@@ -153,13 +153,13 @@ def test_no_room_to_repair(journal: Journal, path: Path, monkeypatch: pytest.Mon
 def test_someone_else_writes(journal: Journal, path: Path) -> None:
     with path.open("ab") as file:
         file.write(b"#")
-    with pytest.raises(WeftError, match="changed by another program"):
+    with pytest.raises(ForeplanError, match="changed by another program"):
         journal.append(ENTRIES[1:])
 
 
 def test_the_file_is_deleted(journal: Journal, path: Path) -> None:
     path.unlink()
-    with pytest.raises(WeftError, match="deleted"):
+    with pytest.raises(ForeplanError, match="deleted"):
         journal.append(ENTRIES[1:])
 
 
@@ -172,8 +172,8 @@ def test_a_device_that_is_always_full() -> None:
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from weft.errors import WeftError
-from weft.runs.journal import RULES, Journal
+from foreplan.errors import ForeplanError
+from foreplan.runs.journal import RULES, Journal
 journal = Journal.create(Path(sys.argv[1]), {"type": "run", "rules": RULES})
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
 done = 0
@@ -181,7 +181,7 @@ try:
     while True:
         journal.append([{"n": done + i, "text": "x" * 100} for i in range(7)])
         done += 7
-except WeftError as error:
+except ForeplanError as error:
     print(done, error)
 """
 

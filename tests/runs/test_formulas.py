@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.model.resources import MEMORY
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.opening import reopen_run
+from foreplan.runs.outcome import Outcome
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
 from runs.noted import blob, length
-from weft.checks.runs import check_run
-from weft.model.resources import MEMORY
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.opening import reopen_run
-from weft.runs.outcome import Outcome
-from weft.runs.replay import replay
-from weft.runs.session import Silent
 
 MB = 1e6
 HERE = "local:cores=2,memory=1GB"
@@ -71,7 +71,7 @@ def files(data: Path, then: str = "true") -> dict[str, Any]:
 def test_files_that_are_there_and_those_that_are_made(data: Path, strategy: str) -> None:
     ears = Ears()
     source: Any = files(data)
-    outcome = weft.run(source, HERE, dir=data, strategy=strategy, listener=ears)
+    outcome = foreplan.run(source, HERE, dir=data, strategy=strategy, listener=ears)
     assert outcome.ok
     assert held(outcome) == {"makes": 140 * MB, "reads": 70 * MB}
     said = [line for line in ears.heard if "size of inputs" in line]
@@ -79,25 +79,27 @@ def test_files_that_are_there_and_those_that_are_made(data: Path, strategy: str)
     assert said[0].startswith("planned without the size of inputs that are yet to be made: reads;")
     # what is made is there now, and no part of the next run
     again = Ears()
-    outcome = weft.run(source, HERE, dir=data, strategy=strategy, force=["reads"], listener=again)
+    outcome = foreplan.run(
+        source, HERE, dir=data, strategy=strategy, force=["reads"], listener=again
+    )
     assert held(outcome) == {"reads": 70 * MB}
     assert not [line for line in again.heard if "size of inputs" in line]
 
 
 def test_what_is_planned_beforehand(data: Path) -> None:
     source: Any = files(data)
-    expected = weft.estimate(weft.load(source), on=HERE, dir=data)
+    expected = foreplan.estimate(foreplan.load(source), on=HERE, dir=data)
     assert expected.estimates.needs is not None
     assert expected.estimates.needs.of(MEMORY).tolist() == [140 * MB, 40 * MB]
     (data / "three").unlink()
-    message = weft.estimate(weft.load(source), on=HERE, dir=data).message
+    message = foreplan.estimate(foreplan.load(source), on=HERE, dir=data).message
     assert "what makes, reads ask for is reckoned without the size of three, which" in message
 
 
 def test_another_try_and_a_resumed_run_know_the_sizes(data: Path) -> None:
     source: Any = files(data, "test -e go")
     source["tasks"]["reads"]["retries"] = 1
-    outcome = weft.run(source, HERE, dir=data)
+    outcome = foreplan.run(source, HERE, dir=data)
     assert outcome.status == "failed"
     assert held(outcome)["reads"] == 130 * MB  # of the second try
     (data / "go").touch()
@@ -117,7 +119,7 @@ def test_added_tasks(data: Path, strategy: str) -> None:
         "adds": {"run": "cat adds.yaml", "inputs": ["adds.yaml", "two"], "expand": True},
     }
     source: Any = {"name": "w", "tasks": tasks}
-    outcome = weft.run(source, HERE, dir=data, strategy=strategy)
+    outcome = foreplan.run(source, HERE, dir=data, strategy=strategy)
     assert outcome.ok
     assert held(outcome)["t"] == 6 * MB
 
@@ -126,17 +128,17 @@ def test_results_of_functions_and_their_files(data: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(data)
     (data / "three").write_bytes(bytes(3_000_000))
 
-    def flow(more: int) -> weft.Flow:
-        made = weft.Flow("f")
+    def flow(more: int) -> foreplan.Flow:
+        made = foreplan.Flow("f")
         big = made.task(blob, 8_000_000, name="big")
         three = made.file("three")
         made.task(length, big, three, more, name="reads", memory="10MB + 2 * inputs")
         return made
 
-    first = weft.run(flow(1), HERE)
+    first = foreplan.run(flow(1), HERE)
     assert first.ok
     assert held(first)["reads"] == pytest.approx(32 * MB, rel=1e-4)
     # the result is taken from there, and its task is no part of the second run
-    second = weft.run(flow(2), HERE)
+    second = foreplan.run(flow(2), HERE)
     assert second.run.workflow.task_names == ("reads",)
     assert held(second) == {"reads": held(first)["reads"]}

@@ -1,4 +1,4 @@
-"""`weft.run(flow)` a second time: what is up to date is not run, and its results are there."""
+"""`foreplan.run(flow)` a second time: what is up to date is not run, and its results are there."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import ForeplanError, InputError
+from foreplan.executors.results import result_path
+from foreplan.runs.home import runs
 from runs.noted import GO, SCALE, Point, Strange, bad, draw, half, note, picky, plus
-from weft.checks.runs import check_run
-from weft.errors import InputError, WeftError
-from weft.executors.results import result_path
-from weft.runs.home import runs
 
 
 class Notes:
@@ -35,8 +35,8 @@ class Notes:
         return ran
 
 
-def sums(first: int = 4, more: int = 1, function: Any = half) -> weft.Flow:
-    flow = weft.Flow("sums")
+def sums(first: int = 4, more: int = 1, function: Any = half) -> foreplan.Flow:
+    flow = foreplan.Flow("sums")
     a = flow.task(function, first, name="a")
     b = flow.task(plus, a, more, name="b")
     other = flow.task(plus, 7, name="other")
@@ -46,21 +46,21 @@ def sums(first: int = 4, more: int = 1, function: Any = half) -> weft.Flow:
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notes:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setenv("RAN", str(tmp_path / "ran"))
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path / "data")
     return Notes(tmp_path / "ran")
 
 
-def run(flow: weft.Flow, **options: Any) -> Any:
-    outcome = weft.run(flow, options.pop("on", "local:1"), **options)
+def run(flow: foreplan.Flow, **options: Any) -> Any:
+    outcome = foreplan.run(flow, options.pop("on", "local:1"), **options)
     assert outcome.ok, outcome.failures
     check_run(outcome.run)
     return outcome
 
 
-def values(outcome: Any, flow: weft.Flow) -> list[Any]:
+def values(outcome: Any, flow: foreplan.Flow) -> list[Any]:
     return [outcome.result(task) for task in flow.tasks]
 
 
@@ -68,7 +68,7 @@ ALL = ["a", "b", "c", "other"]
 
 
 def test_what_runs_after_a_change(ran: Notes) -> None:
-    def check(flow: weft.Flow, tasks: list[str], expected: list[int]) -> None:
+    def check(flow: foreplan.Flow, tasks: list[str], expected: list[int]) -> None:
         outcome = run(flow)
         assert ran.take() == tasks
         assert values(outcome, flow) == expected
@@ -104,18 +104,18 @@ def test_nothing_to_do_makes_no_run(ran: Notes) -> None:
     flow = sums()
     run(flow)
     made, (told, listener) = runs("."), _listener()
-    outcome = weft.run(flow, listener=listener)
+    outcome = foreplan.run(flow, listener=listener)
     assert (outcome.id, outcome.status, outcome.makespan) == ("", "finished", 0.0)
     assert sorted(outcome.up_to_date) == ALL
     assert outcome.to_dict()["run"] is None
     assert runs(".") == made
     assert told == ["nothing to do: 4 tasks up to date"]
     tasks = {"t": {"run": "echo 1 > x", "outputs": ["x"]}}
-    assert [bool(weft.run({"tasks": tasks}).id) for _ in range(2)] == [True, False]
+    assert [bool(foreplan.run({"tasks": tasks}).id) for _ in range(2)] == [True, False]
 
 
 def _listener() -> tuple[list[str], Any]:
-    from weft.runs.session import Silent
+    from foreplan.runs.session import Silent
 
     told: list[str] = []
 
@@ -130,7 +130,7 @@ def test_force_and_targets(ran: Notes) -> None:
     flow = sums()
     outcome = run(flow, targets=["b"])
     assert ran.take() == ["a", "b"]
-    with pytest.raises(WeftError, match="'c' has no result: it was not asked for"):
+    with pytest.raises(ForeplanError, match="'c' has no result: it was not asked for"):
         outcome.result(flow.tasks[3])
     run(flow)
     assert ran.take() == ["c", "other"]
@@ -152,7 +152,9 @@ def test_results_that_are_gone(ran: Notes) -> None:
     os.unlink(result_path(first / "results", 0))
     outcome = run(flow)
     assert ran.take() == []  # nobody needs it
-    with pytest.raises(WeftError, match=r"'a' is up to date, but not there any more: .*targets"):
+    with pytest.raises(
+        ForeplanError, match=r"'a' is up to date, but not there any more: .*targets"
+    ):
         outcome.result(flow.tasks[0])
     assert run(flow, targets=["a"]).result(flow.tasks[0]) == 2
     assert ran.take() == ["a"]
@@ -187,7 +189,7 @@ def test_a_damaged_result_is_made_again(ran: Notes) -> None:
 
 
 def test_what_cannot_be_compared_is_run_again_and_said_once(ran: Notes) -> None:
-    flow = weft.Flow("locks")
+    flow = foreplan.Flow("locks")
     a = flow.task(lambda x, lock=None: note() or x, 4, name="a")
     b = flow.task(Strange(), a, name="b")
     flow.task(plus, b, name="c")
@@ -203,8 +205,8 @@ def test_what_cannot_be_compared_is_run_again_and_said_once(ran: Notes) -> None:
 def test_methods_arrays_and_partials(ran: Notes) -> None:
     from functools import partial
 
-    def flow(offset: int, last: float) -> tuple[weft.Flow, Any]:
-        made = weft.Flow("kinds")
+    def flow(offset: int, last: float) -> tuple[foreplan.Flow, Any]:
+        made = foreplan.Flow("kinds")
         array = np.arange(100.0)
         array[-1] = last
         p = made.task(Point(offset).far, 2, name="method")
@@ -225,10 +227,10 @@ def test_methods_arrays_and_partials(ran: Notes) -> None:
 
 
 def test_a_failed_run_goes_on_with_the_next(ran: Notes) -> None:
-    flow = weft.Flow("sums")
+    flow = foreplan.Flow("sums")
     a = flow.task(half, 4, name="a")
     flow.task(bad, a, name="b")
-    failed = weft.run(flow)
+    failed = foreplan.run(flow)
     assert failed.status == "failed"
     with pytest.raises(KeyError, match="odd"):
         failed.result(flow.tasks[1])
@@ -242,14 +244,14 @@ def test_an_error_of_a_part_is_found(ran: Notes) -> None:
     run(sums(), targets=["b"])
     flow = sums()
     flow.task(bad, flow.tasks[1], name="bad")
-    outcome = weft.run(flow, keep_going=True)
+    outcome = foreplan.run(flow, keep_going=True)
     assert outcome.run.workflow.task_names == ("other", "c", "bad")
     with pytest.raises(KeyError, match="odd"):
         outcome.result(flow.tasks[4])
     assert outcome.result(flow.tasks[3]) == 10
 
 
-def picky_sums(first: int = 4) -> weft.Flow:
+def picky_sums(first: int = 4) -> foreplan.Flow:
     flow = sums(first)
     flow.task(picky, flow.tasks[3], flow.tasks[0], name="last")
     return flow
@@ -258,27 +260,27 @@ def picky_sums(first: int = 4) -> weft.Flow:
 def test_a_run_of_a_part_is_resumed(ran: Notes) -> None:
     earlier = run(sums()).home
     flow = picky_sums()
-    failed = weft.run(flow)
+    failed = foreplan.run(flow)
     assert (failed.status, failed.not_done) == ("failed", ("last",))
     shutil.rmtree(earlier)  # what the run takes, it has
     ran.take()
     with pytest.raises(InputError, match="the arguments of 'a', 'c' have changed since"):
-        weft.run(picky_sums(6), resume="last")
+        foreplan.run(picky_sums(6), resume="last")
     Path(GO).touch()
-    outcome = weft.run(flow, resume="last")
+    outcome = foreplan.run(flow, resume="last")
     assert outcome.ok, outcome.failures
     assert ran.take() == ["last"]
     assert outcome.result(flow.tasks[4]) == 12
-    assert not weft.run(flow, targets=["last"]).id
+    assert not foreplan.run(flow, targets=["last"]).id
 
 
 def test_a_resumed_run_asks_what_others_have_made(ran: Notes) -> None:
     flow = picky_sums()
-    failed = weft.run(flow, "local:1")
+    failed = foreplan.run(flow, "local:1")
     Path(GO).touch()
     run(flow)
     ran.take()
-    outcome = weft.run(flow, resume=failed.id)
+    outcome = foreplan.run(flow, resume=failed.id)
     assert outcome.ok
     assert ran.take() == []
     assert values(outcome, flow) == [2, 3, 7, 10, 12]
@@ -286,14 +288,14 @@ def test_a_resumed_run_asks_what_others_have_made(ran: Notes) -> None:
 
 def test_a_resumed_run_knows_its_own_results(ran: Notes) -> None:
     """A function that gives something else each time: what its run has is what others took."""
-    flow = weft.Flow("chance")
+    flow = foreplan.Flow("chance")
     a = flow.task(draw, name="a")
     flow.task(lambda x: note() or x.hex(), a, name="b")
     last = flow.task(picky, 1, 2, after=flow.tasks[1], name="last")
-    failed = weft.run(flow, "local:1")
+    failed = foreplan.run(flow, "local:1")
     Path(GO).touch()
     run(flow, force=["a"])  # another value, which is the latest
-    outcome = weft.run(flow, resume=failed.id)
+    outcome = foreplan.run(flow, resume=failed.id)
     assert outcome.ok
     assert outcome.result(flow.tasks[1]) == outcome.result(a).hex()
     assert outcome.result(last) == 3
@@ -305,7 +307,7 @@ def test_a_resumed_run_knows_its_own_results(ran: Notes) -> None:
 SCRIPT = """
 import os, sys
 from dataclasses import dataclass
-import weft
+import foreplan
 
 NAMES = {"one", "two", "three", "four", "five"}
 
@@ -317,7 +319,7 @@ class Point:
 
 def note():
     with open(os.environ["RAN"], "a") as file:
-        file.write(os.environ["WEFT_TASK"] + "\\n")
+        file.write(os.environ["FOREPLAN_TASK"] + "\\n")
 
 def make(x):
     note()
@@ -327,10 +329,10 @@ def use(pair):
     note()
     return pair[0].far()
 
-flow = weft.Flow("script")
+flow = foreplan.Flow("script")
 last = flow.task(use, flow.task(make, int(sys.argv[1]), name="make"), name="use")
 if __name__ == "__main__":
-    print(weft.run(flow, "local:1").result(last))
+    print(foreplan.run(flow, "local:1").result(last))
 """
 
 
@@ -375,9 +377,9 @@ def test_runs_side_by_side(ran: Notes) -> None:
 
 def test_what_others_can_write_is_not_read(ran: Notes) -> None:
     run(sums())
-    os.chmod(".weft/runs", 0o777)
+    os.chmod(".foreplan/runs", 0o777)
     with pytest.raises(InputError, match="others can write to it"):
-        weft.run(sums())
+        foreplan.run(sums())
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -392,12 +394,12 @@ def test_compute_leaves_nothing_behind(
         return Path("numbers").read_text()
 
     if fails:
-        with pytest.raises(weft.RunFailedError, match="ZeroDivisionError"):
-            weft.compute(divide(0))
+        with pytest.raises(foreplan.RunFailedError, match="ZeroDivisionError"):
+            foreplan.compute(divide(0))
     else:
-        assert [weft.compute(divide(1)) for _ in range(2)] == [[1, 2, 3]] * 2
+        assert [foreplan.compute(divide(1)) for _ in range(2)] == [[1, 2, 3]] * 2
     assert os.listdir(".") == ["numbers"]
     with pytest.raises(InputError, match="has no resume"):
-        weft.compute(divide(1), resume="last")
+        foreplan.compute(divide(1), resume="last")
     with pytest.raises(TypeError):
-        weft.compute(divide(1), nonsense=1)
+        foreplan.compute(divide(1), nonsense=1)

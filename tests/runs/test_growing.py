@@ -11,18 +11,18 @@ from typing import Any, cast
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.model.causes import EXPANSION
-from weft.model.events import TasksAdded
-from weft.report.why import why_in_run
-from weft.runs import Options, find_rest
-from weft.runs.adopting import adopt_files
-from weft.runs.home import RunHome, runs
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.rest import Rest
-from weft.runs.summary import summarise
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.model.causes import EXPANSION
+from foreplan.model.events import TasksAdded
+from foreplan.report.why import why_in_run
+from foreplan.runs import Options, find_rest
+from foreplan.runs.adopting import adopt_files
+from foreplan.runs.home import RunHome, runs
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.rest import Rest
+from foreplan.runs.summary import summarise
 
 SPLIT = """\
 echo tasks:
@@ -46,7 +46,7 @@ WORK = {
 
 def grow(directory: Path, parts: str, **options: Any) -> Any:
     (directory / "list.txt").write_text(parts)
-    return weft.run(WORK, "local:2", dir=directory, **options)
+    return foreplan.run(WORK, "local:2", dir=directory, **options)
 
 
 @pytest.mark.parametrize("strategy", ["auto", "static", "fifo"])
@@ -94,15 +94,15 @@ def test_a_bad_expansion_fails_its_task_and_nothing_else(tmp_path: Path, printed
     other = {"run": "cp in.txt other.txt", "inputs": ["in.txt"], "outputs": ["other.txt"]}
     work = {"tasks": {**WORK["tasks"], "split": split, "other": other}}  # type: ignore[dict-item]
     for n_done in (1, 0):  # again, where what is good is up to date
-        outcome = weft.run(work, "local:2", dir=tmp_path, keep_going=True)
+        outcome = foreplan.run(work, "local:2", dir=tmp_path, keep_going=True)
         assert (outcome.status, outcome.run.n_done) == ("failed", n_done)
         (failure,) = outcome.failures
         assert (failure.task, failure.cause) == ("split", EXPANSION)
         assert BAD[printed] in failure.reason
         assert outcome.not_done == ("split", "merge")
         if "cores" in printed:  # a run that knows it beforehand does not begin
-            with pytest.raises(weft.InputError, match="fits on no host"):
-                weft.run(work, "local:2", dir=tmp_path, keep_going=True)
+            with pytest.raises(foreplan.InputError, match="fits on no host"):
+                foreplan.run(work, "local:2", dir=tmp_path, keep_going=True)
             break
 
 
@@ -122,10 +122,10 @@ def test_added_tasks_may_add_tasks_and_whoever_waits_waits_for_all(tmp_path: Pat
             },
         }
     }
-    outcome = weft.run(work, "local:2", dir=tmp_path)
+    outcome = foreplan.run(work, "local:2", dir=tmp_path)
     assert outcome.ok
     assert (tmp_path / "all.txt").read_text() == "in\n"
-    assert weft.run(work, "local:2", dir=tmp_path).up_to_date == ("split", "merge", "out", "in")
+    assert foreplan.run(work, "local:2", dir=tmp_path).up_to_date == ("split", "merge", "out", "in")
 
 
 def cut_journal(home: RunHome, entries: int) -> None:
@@ -143,7 +143,7 @@ def test_resumed_from_anywhere_with_nothing_done_twice(tmp_path: Path) -> None:
         place = tmp_path / str(kept)
         shutil.copytree(whole, place, symlinks=True)
         cut_journal(runs(place)[0], kept)
-        outcome = weft.run(WORK, resume=runs(place)[0].id, dir=place)
+        outcome = foreplan.run(WORK, resume=runs(place)[0].id, dir=place)
         assert outcome.ok, kept
         assert outcome.run.workflow.task_names[2:] == ("part-1", "part-2", "part-3")
         replayed = replay(read(runs(place)[0].journal), place)
@@ -157,9 +157,9 @@ def test_a_task_that_prints_other_tasks_than_before_fails(tmp_path: Path) -> Non
     entries = read(home.journal).entries
     cut_journal(home, next(k for k, entry in enumerate(entries) if entry["t"] == "tasks") + 2)
     (tmp_path / "list.txt").write_text("1 3")
-    for file in (*tmp_path.glob("parts/*"), *tmp_path.glob(".weft/added/*")):
+    for file in (*tmp_path.glob("parts/*"), *tmp_path.glob(".foreplan/added/*")):
         file.unlink()  # so that all of it is made again
-    outcome = weft.run(WORK, resume=home.id, dir=tmp_path)
+    outcome = foreplan.run(WORK, resume=home.id, dir=tmp_path)
     assert outcome.status == "failed"
     assert "other tasks than those that it has added before" in outcome.failures[0].reason
     assert grow(tmp_path, "1 3").ok
@@ -193,13 +193,13 @@ LOOP = {
 
 def test_a_loop_over_files_that_a_task_makes_waits_for_that_task(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("1 2")
-    first = weft.run(LOOP, "local:2", dir=tmp_path)
+    first = foreplan.run(LOOP, "local:2", dir=tmp_path)
     assert first.ok, first.failures
     assert first.run.workflow.task_names == ("split", "count-*", "table", "count-1", "count-2")
     assert (tmp_path / "table.txt").read_text() == "2\n2\n"
-    assert len(weft.run(LOOP, "local:2", dir=tmp_path).up_to_date) == 5
+    assert len(foreplan.run(LOOP, "local:2", dir=tmp_path).up_to_date) == 5
     (tmp_path / "list.txt").write_text("1 3 4")
-    other = weft.run(LOOP, "local:2", dir=tmp_path)
+    other = foreplan.run(LOOP, "local:2", dir=tmp_path)
     assert other.ok, other.failures
     assert (other.reused, other.run.n_done) == (("count-1",), 6)
     assert (tmp_path / "table.txt").read_text() == "2\n2\n2\n"
@@ -221,11 +221,11 @@ def test_what_a_loop_over_files_yet_to_be_made_gives_is_gathered(
 ) -> None:
     work = loop_with({"inputs": [{"all": gathered}, "list.txt"]}, {"outputs": [made]})
     (tmp_path / "list.txt").write_text("1 2")
-    outcome = weft.run(work, "local:2", dir=tmp_path)
+    outcome = foreplan.run(work, "local:2", dir=tmp_path)
     assert outcome.ok, outcome.failures
     assert (tmp_path / "table.txt").read_text() == "2\n2\n1 2"
     (tmp_path / "list.txt").write_text("3")
-    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert foreplan.run(work, "local:2", dir=tmp_path).ok
     assert (tmp_path / "table.txt").read_text() == "2\n3"  # and none of before
 
 
@@ -249,8 +249,8 @@ def test_what_a_loop_over_files_yet_to_be_made_gives_is_gathered(
 def test_what_would_be_wrong_of_it_is_told_before_anything_runs(
     table: dict[str, Any], count: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(weft.InputError, match=told):
-        weft.load(loop_with(table, count))
+    with pytest.raises(foreplan.InputError, match=told):
+        foreplan.load(loop_with(table, count))
 
 
 MANY = """\
@@ -273,12 +273,12 @@ def test_directories_and_patterns_of_added_tasks_are_gathered(tmp_path: Path, pa
     }
     given = MANY if pattern != "res/*" else "".join(MANY.splitlines(keepends=True)[:2])
     adds.write_text(given)
-    outcome = weft.run(work, "local:2", dir=tmp_path)
+    outcome = foreplan.run(work, "local:2", dir=tmp_path)
     assert outcome.ok, outcome.failures
     assert (tmp_path / "table.txt").read_text() == "a\nb\nc\n"[: 2 * given.count("run")]
-    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    assert foreplan.run(work, "local:2", dir=tmp_path).run.n_done == 0
     adds.write_text(given.replace("res/a", "res/d"))  # what is left of before is not there
-    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert foreplan.run(work, "local:2", dir=tmp_path).ok
     assert (tmp_path / "table.txt").read_text() == "b\nc\na\n"[-2 * given.count("run") :]
 
 
@@ -287,7 +287,7 @@ def test_directories_that_a_loop_makes_are_gathered(tmp_path: Path) -> None:
     work = loop_with({"run": "cat c/*/n > {output}", "inputs": {"all": "c/{part.stem}/"}}, count)
     for parts in ("1 2", "2 3 4", "4"):
         (tmp_path / "list.txt").write_text(parts)
-        outcome = weft.run(work, "local:2", dir=tmp_path)
+        outcome = foreplan.run(work, "local:2", dir=tmp_path)
         assert outcome.ok, outcome.failures
         right = "".join(f"{part} x x\n" for part in parts.split())
         assert (tmp_path / "table.txt").read_text() == right
@@ -297,31 +297,31 @@ def test_a_pattern_that_nothing_added_matches_is_refused(tmp_path: Path) -> None
     work = loop_with({"after": ["count-*"], "inputs": ["cuonts/*.num"]})
     (tmp_path / "list.txt").write_text("1 2")
     told = r"no added task makes what 'cuonts/\*.num' is to gather"
-    outcome = weft.run(work, "local:2", dir=tmp_path)
+    outcome = foreplan.run(work, "local:2", dir=tmp_path)
     assert (outcome.failures[0].task, outcome.failures[0].cause) == ("count-*", EXPANSION)
     assert re.search(told, outcome.failures[0].reason)
-    with pytest.raises(weft.InputError, match=told):
-        weft.run(work, "local:2", dir=tmp_path)
+    with pytest.raises(foreplan.InputError, match=told):
+        foreplan.run(work, "local:2", dir=tmp_path)
 
 
 def run_printed(directory: Path, printed: str, **options: Any) -> Any:
     (directory / "adds.yaml").write_text(printed)
     split = {"run": "cat adds.yaml", "inputs": ["adds.yaml"], "expand": True}
-    return weft.run({"tasks": {"split": split}}, "local:2", dir=directory, **options)
+    return foreplan.run({"tasks": {"split": split}}, "local:2", dir=directory, **options)
 
 
 TREE = "tasks: {x: {run: mkdir -p res; echo 1 > res/1, outputs: [res/]}}"
 FILE = "tasks: {x: {run: echo 1 > c/1.txt, outputs: [c/1.txt]}}"
 
 
-def test_added_tasks_delete_nothing_that_weft_never_made(tmp_path: Path) -> None:
+def test_added_tasks_delete_nothing_that_foreplan_never_made(tmp_path: Path) -> None:
     mine = tmp_path / "res" / "mine.txt"
     mine.parent.mkdir()
     mine.write_text("precious\n")
     outcome = run_printed(tmp_path, TREE)
-    assert "weft did not make res/mine.txt" in outcome.failures[0].reason
+    assert "foreplan did not make res/mine.txt" in outcome.failures[0].reason
     assert mine.read_text() == "precious\n"
-    with pytest.raises(weft.InputError, match="weft did not make res"):
+    with pytest.raises(foreplan.InputError, match="foreplan did not make res"):
         run_printed(tmp_path, TREE)
     assert adopt_files(outcome.run.workflow, tmp_path, ["res/"]) == ["x"]
     assert run_printed(tmp_path, TREE).run.n_done == 0
@@ -332,7 +332,7 @@ def test_added_tasks_write_over_nothing_that_somebody_has_changed(tmp_path: Path
     made = tmp_path / "c" / "1.txt"
     made.write_text("mine\n")
     outcome = run_printed(tmp_path, FILE + "  # again")
-    assert "`weft adopt c/1.txt " in outcome.failures[0].reason
+    assert "`foreplan adopt c/1.txt " in outcome.failures[0].reason
     assert made.read_text() == "mine\n"
     assert adopt_files(outcome.run.workflow, tmp_path, ["c/1.txt"]) == ["x"]
     assert run_printed(tmp_path, FILE + "  # again").run.n_done == 0
@@ -345,21 +345,21 @@ def test_who_waits_for_what_is_added_says_so(tmp_path: Path) -> None:
         "last": {"run": "echo > last.txt", "after": ["split"], "outputs": ["last.txt"]},
     }
     (tmp_path / "list.txt").write_text("1 2")
-    assert weft.run({"tasks": tasks}, "local:2", dir=tmp_path).ok
+    assert foreplan.run({"tasks": tasks}, "local:2", dir=tmp_path).ok
     tasks["split"] = tasks["split"] | {"run": SPLIT + " "}
-    rest = find_rest(weft.load({"tasks": tasks}), Options(directory=tmp_path))
+    rest = find_rest(foreplan.load({"tasks": tasks}), Options(directory=tmp_path))
     assert rest.reasons["last"] == "it waits for what split adds"
-    again = weft.run({"tasks": tasks}, "local:2", dir=tmp_path)
+    again = foreplan.run({"tasks": tasks}, "local:2", dir=tmp_path)
     assert "last" in again.reused  # what is added is what it was
     (tmp_path / "list.txt").write_text("1 3")
-    assert "last" not in weft.run({"tasks": tasks}, "local:2", dir=tmp_path).reused
+    assert "last" not in foreplan.run({"tasks": tasks}, "local:2", dir=tmp_path).reused
 
 
 def test_tasks_that_were_added_before_can_be_named(tmp_path: Path) -> None:
     assert run_printed(tmp_path, FILE).ok
     made = tmp_path / "c" / "1.txt"
     made.write_text("mine\n")
-    with pytest.raises(weft.InputError, match="`weft run --force x` makes it again"):
+    with pytest.raises(foreplan.InputError, match="`foreplan run --force x` makes it again"):
         run_printed(tmp_path, FILE)
     assert run_printed(tmp_path, FILE, force=["x"]).ok
     assert made.read_text() == "1\n"
@@ -367,7 +367,7 @@ def test_tasks_that_were_added_before_can_be_named(tmp_path: Path) -> None:
     assert run_printed(tmp_path, FILE, targets=["c/1.txt"]).ok
     assert made.read_text() == "1\n"
     for unknown in ({"force": ["y"]}, {"targets": ["y"]}):
-        with pytest.raises(weft.InputError, match=r"unknown .* 'y'"):
+        with pytest.raises(foreplan.InputError, match=r"unknown .* 'y'"):
             run_printed(tmp_path, FILE, **unknown)
 
 
@@ -376,32 +376,32 @@ def test_a_loop_over_temporary_files_becomes_up_to_date(tmp_path: Path) -> None:
     tasks = cast("dict[str, Any]", work["tasks"])
     tasks["split"] = {**tasks["split"], "temp": True}
     (tmp_path / "list.txt").write_text("1 2")
-    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert foreplan.run(work, "local:2", dir=tmp_path).ok
     assert not [*tmp_path.glob("parts/*")]
-    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    assert foreplan.run(work, "local:2", dir=tmp_path).run.n_done == 0
     tasks["split"].pop("temp")  # so it is with files that somebody has deleted
-    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    assert foreplan.run(work, "local:2", dir=tmp_path).run.n_done == 0
     (tmp_path / "counts" / "2.num").unlink()
     (tmp_path / "table.txt").unlink()
-    reasons = Rest.find(weft.load(work), Options(directory=tmp_path)).reasons
+    reasons = Rest.find(foreplan.load(work), Options(directory=tmp_path)).reasons
     assert reasons["split"] == "its output parts/2.txt is missing, and count-2 needs it"
-    again = weft.run(work, "local:2", dir=tmp_path)
+    again = foreplan.run(work, "local:2", dir=tmp_path)
     assert (again.reused, (tmp_path / "table.txt").read_text()) == (
         ("count-*", "count-1"),
         "2\n2\n",
     )
     shutil.rmtree(tmp_path / "parts")
-    with pytest.raises(weft.InputError, match="count-1 needs it: run split first"):
-        weft.run(work, "local:2", dir=tmp_path, force=["count-1"])
+    with pytest.raises(foreplan.InputError, match="count-1 needs it: run split first"):
+        foreplan.run(work, "local:2", dir=tmp_path, force=["count-1"])
 
 
 def test_a_command_may_print_tasks_to_the_letter(tmp_path: Path) -> None:
     printed = 'tasks: {x: {run: "echo 1 > pat/new.txt", outputs: ["pat/*"]}}'
     work = {"tasks": {"split": {"run": f"echo '{printed}'", "expand": True}}}
-    assert weft.run(work, "local:2", dir=tmp_path).ok
-    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
-    assert weft.run(work, "local:2", dir=tmp_path, force=["split"]).reused == ("x",)
-    assert weft.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    assert foreplan.run(work, "local:2", dir=tmp_path).ok
+    assert foreplan.run(work, "local:2", dir=tmp_path).run.n_done == 0
+    assert foreplan.run(work, "local:2", dir=tmp_path, force=["split"]).reused == ("x",)
+    assert foreplan.run(work, "local:2", dir=tmp_path).run.n_done == 0
 
 
 def test_what_a_condition_leaves_out_of_a_loop_is_not_gathered(tmp_path: Path) -> None:
@@ -414,10 +414,10 @@ def test_what_a_condition_leaves_out_of_a_loop_is_not_gathered(tmp_path: Path) -
     work = loop_with({"inputs": {"all": "counts/{part.stem}-{k}.num"}}, count)
     tasks = cast("dict[str, Any]", work["tasks"])
     tasks["count-{part.stem}-{k}"] = tasks.pop("count-{part.stem}")
-    loaded = weft.load(work)
+    loaded = foreplan.load(work)
     assert loaded.spec(loaded.task_names.index("table")).gathers == ("counts/*-2.num",)
     (tmp_path / "list.txt").write_text("1 3")
-    outcome = weft.run(work, "local:2", dir=tmp_path)
+    outcome = foreplan.run(work, "local:2", dir=tmp_path)
     assert outcome.ok, outcome.failures
     assert (tmp_path / "table.txt").read_text() == "1 x x\n"
 
@@ -446,17 +446,17 @@ def test_a_loop_that_reads_what_another_one_makes_waits_for_it(tmp_path: Path) -
     for word, right in (("x", "2\n2\n2\n2\n"), ("1", "1\n1\n0\n0\n")):
         run = f"(grep -o {word} {{part}} || true) | wc -l > {{output}}"  # of the first loop alone
         work["tasks"]["count-{part.stem}"] = {**tasks["count-{part.stem}"], "run": run}
-        outcome = weft.run(work, "local:2", dir=tmp_path)
+        outcome = foreplan.run(work, "local:2", dir=tmp_path)
         assert outcome.ok, outcome.failures
         assert (tmp_path / "table.txt").read_text() == right
-        assert len(weft.run(work, "local:2", dir=tmp_path).up_to_date) == 8
+        assert len(foreplan.run(work, "local:2", dir=tmp_path).up_to_date) == 8
 
 
 def test_the_pattern_of_a_loop_may_have_parameters(tmp_path: Path) -> None:
     text = json.dumps(LOOP).replace("parts/*.txt", "{folder}/*.txt")
     work = json.loads(text.replace('"word": "x"', '"word": "x", "folder": "parts"'))
     (tmp_path / "list.txt").write_text("1 2")
-    assert weft.run(work, "local:2", dir=tmp_path).ok
+    assert foreplan.run(work, "local:2", dir=tmp_path).ok
     assert (tmp_path / "table.txt").read_text() == "2\n2\n"
 
 
@@ -471,7 +471,7 @@ def test_a_pattern_that_a_declared_task_makes_is_its_own(tmp_path: Path) -> None
         },
     }
     (tmp_path / "list.txt").write_text("1 2")
-    outcome = weft.run({**LOOP, "tasks": tasks}, "local:2", dir=tmp_path)
+    outcome = foreplan.run({**LOOP, "tasks": tasks}, "local:2", dir=tmp_path)
     assert outcome.ok, outcome.failures
     assert (tmp_path / "both.txt").read_text().strip() == "4"
 
@@ -484,7 +484,7 @@ def test_temporary_outputs_stay_while_tasks_may_be_added_that_read_them(tmp_path
         "reads": {"run": "cat t.out > r.out", "inputs": ["t.out"], "outputs": ["r.out"]},
         "split": {"run": "cat adds.yaml", "inputs": ["adds.yaml", "r.out"], "expand": True},
     }
-    outcome = weft.run({"tasks": tasks}, "local:2", dir=tmp_path)
+    outcome = foreplan.run({"tasks": tasks}, "local:2", dir=tmp_path)
     assert outcome.ok, outcome.failures
     assert (tmp_path / "more.out").read_text() == "t\n"
     assert not (tmp_path / "t.out").exists()
@@ -494,7 +494,7 @@ def test_the_list_of_runs_and_the_why_of_a_task_know_what_was_added(tmp_path: Pa
     source = tmp_path / "growing.json"
     source.write_text(json.dumps(WORK))
     (tmp_path / "list.txt").write_text("1 2")
-    assert weft.run(source, "local:2", dir=tmp_path).ok
+    assert foreplan.run(source, "local:2", dir=tmp_path).ok
     home = runs(tmp_path)[0]
     assert (summarise(home).done, summarise(home).total) == (4, 4)
     told = why_in_run(home, "part-2")
@@ -510,7 +510,7 @@ def test_pools_are_there_for_what_is_added_alone(tmp_path: Path) -> None:
     cast(Any, work)["tasks"]["split"]["expand"] = True
     for parts in ("1", "1 2 3"):
         (tmp_path / "list.txt").write_text(parts)
-        outcome = weft.run(work, "local:2", dir=tmp_path)
+        outcome = foreplan.run(work, "local:2", dir=tmp_path)
         assert outcome.ok
         check_run(outcome.run)
     begun = outcome.run.attempts

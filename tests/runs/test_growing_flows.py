@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.executors.results import result_path
+from foreplan.runs.home import runs
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
 from runs.splitting import (
     clash,
     command,
@@ -23,11 +28,6 @@ from runs.splitting import (
     total,
     whole,
 )
-from weft.checks.runs import check_run
-from weft.executors.results import result_path
-from weft.runs.home import runs
-from weft.runs.journal import read
-from weft.runs.replay import replay
 
 
 class Ran:
@@ -45,22 +45,22 @@ class Ran:
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setenv("RAN", str(tmp_path / "ran"))
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path / "data")
     return Ran(tmp_path / "ran")
 
 
-def run(flow: weft.Flow, **options: Any) -> Any:
-    outcome = weft.run(flow, "local:2", progress=False, **options)
+def run(flow: foreplan.Flow, **options: Any) -> Any:
+    outcome = foreplan.run(flow, "local:2", progress=False, **options)
     if outcome.ok:
         check_run(outcome.run)
     return outcome
 
 
-def split(n: int, function: Any = squares) -> weft.Flow:
-    flow = weft.Flow("splitting")
+def split(n: int, function: Any = squares) -> foreplan.Flow:
+    flow = foreplan.Flow("splitting")
     added = flow.task(function, n, name="split", expand=True)
     flow.task(total, added, name="sum")
     return flow
@@ -71,7 +71,7 @@ def squared(*numbers: int) -> list[str]:
 
 
 def test_who_takes_the_result_takes_those_of_the_added_tasks(ran: Ran) -> None:
-    flow = weft.Flow("kinds")
+    flow = foreplan.Flow("kinds")
     some = flow.task(squares, 3, name="some", expand=True)
     all_ = flow.task(whole, 0, name="all", expand=True)
     parts = flow.task(summed, 2, name="parts", expand=True)
@@ -141,7 +141,7 @@ def test_what_is_gone_is_made_again(ran: Ran) -> None:
     ],
 )
 def test_a_bad_expansion_fails_its_task_alone(ran: Ran, function: Any, why: str) -> None:
-    flow = weft.Flow("bad")
+    flow = foreplan.Flow("bad")
     bad = flow.task(function, name="bad", expand=True)
     flow.task(str, bad, name="reader")
     good = flow.task(square, 3, name="bad/taken")
@@ -155,7 +155,7 @@ def test_a_bad_expansion_fails_its_task_alone(ran: Ran, function: Any, why: str)
 
 
 def test_added_tasks_must_fit(ran: Ran) -> None:
-    flow = weft.Flow("wide")
+    flow = foreplan.Flow("wide")
     flow.task(too_wide, expand=True)
     (failure,) = run(flow).failures
     assert (failure.task, failure.cause) == ("too_wide", "expansion")
@@ -163,7 +163,7 @@ def test_added_tasks_must_fit(ran: Ran) -> None:
 
 
 def test_added_tasks_share_the_pools_of_the_run(ran: Ran) -> None:
-    flow = weft.Flow("pooled", pools={"licence": 1})
+    flow = foreplan.Flow("pooled", pools={"licence": 1})
     flow.task(square, 2, pools={"licence": 1})
     flow.task(pooled, expand=True)
     (failure,) = run(flow).failures
@@ -172,7 +172,7 @@ def test_added_tasks_share_the_pools_of_the_run(ran: Ran) -> None:
 
 
 def test_a_part_that_is_not_there(ran: Ran) -> None:
-    flow = weft.Flow("part")
+    flow = foreplan.Flow("part")
     flow.task(str, flow.task(squares, 2, expand=True)[5])
     (failure,) = run(flow).failures
     assert (failure.task, failure.cause) == ("squares", "expansion")
@@ -180,7 +180,7 @@ def test_a_part_that_is_not_there(ran: Ran) -> None:
 
 
 def test_a_run_that_stopped_is_resumed(ran: Ran) -> None:
-    flow = weft.Flow("late")
+    flow = foreplan.Flow("late")
     before = flow.task(squares, 2, name="before", expand=True)
     none = flow.task(squares, 0, name="none", expand=True)
     added = flow.task(late, 3, name="late", expand=True)
@@ -204,13 +204,13 @@ def test_a_run_that_stopped_is_resumed(ran: Ran) -> None:
 def test_a_run_whose_tasks_are_gone_is_not_resumed(ran: Ran) -> None:
     failed = run(split(3, late))
     Path(result_path(failed.home / "results", 0)).unlink()
-    with pytest.raises(weft.InputError, match="begin a new run"):
+    with pytest.raises(foreplan.InputError, match="begin a new run"):
         run(split(3, late), resume=failed.id)
 
 
 def test_other_arguments_are_refused_on_resume(ran: Ran) -> None:
     failed = run(split(3, late))
-    with pytest.raises(weft.InputError, match="'split' have changed"):
+    with pytest.raises(foreplan.InputError, match="'split' have changed"):
         run(split(4, late), resume=failed.id)
 
 
@@ -219,12 +219,12 @@ def boom() -> None:
 
 
 def one_fails() -> Any:
-    flow = weft.Flow()
+    flow = foreplan.Flow()
     return {"good": flow.task(abs, -4), "bad": flow.task(boom)}
 
 
 def test_the_error_of_an_added_task(ran: Ran) -> None:
-    flow = weft.Flow()
+    flow = foreplan.Flow()
     added = flow.task(one_fails, expand=True)
     outcome = run(flow, keep_going=True)
     with pytest.raises(ValueError, match="boom"):
@@ -232,8 +232,8 @@ def test_the_error_of_an_added_task(ran: Ran) -> None:
 
 
 def test_commands_and_wrong_values(ran: Ran) -> None:
-    flow = weft.Flow()
-    with pytest.raises(weft.InputError, match="unknown field 'expand'"):
+    flow = foreplan.Flow()
+    with pytest.raises(foreplan.InputError, match="unknown field 'expand'"):
         flow.command("date", expand=True)
-    with pytest.raises(weft.InputError, match="expected True or False"):
+    with pytest.raises(foreplan.InputError, match="expected True or False"):
         flow.task(squares, 2, expand="yes")  # type: ignore[arg-type]

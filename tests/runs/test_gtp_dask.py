@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
 from chaos.runs import limited, until
+from foreplan.model import Run
+from foreplan.model.events import ProcessorGone, SpeedChanged
+from foreplan.model.record import ENDS
 from model.told import what
 from runs.people import Somebody, checked
-from weft.model import Run
-from weft.model.events import ProcessorGone, SpeedChanged
-from weft.model.record import ENDS
 
 pytest.importorskip("distributed")
 
@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster.close()
 
 
-def flow_of(data: Path, n: int, cost: float) -> tuple[weft.Flow, Any]:
+def flow_of(data: Path, n: int, cost: float) -> tuple[foreplan.Flow, Any]:
     """Numbers that are made once a file is there, each with the mark of who has made it."""
 
     def make(k: int, folder: str) -> tuple[int, str]:
@@ -54,7 +54,7 @@ def flow_of(data: Path, n: int, cost: float) -> tuple[weft.Flow, Any]:
     def total(*made: tuple[int, str]) -> tuple[int, list[str]]:
         return sum(value for value, _ in made), [mark for _, mark in made]
 
-    flow = weft.Flow("held")
+    flow = foreplan.Flow("held")
     made = [flow.task(make, k, str(data), name=f"made{k}", cost=cost) for k in range(n)]
     return flow, flow.task(total, *made, name="total", cost=0.01)
 
@@ -92,7 +92,7 @@ def run(
     flow, total = flow_of(data, n, cost)
     somebody, place = Somebody(act), cluster.address.replace("tcp://", "dask://")
     with limited(90):
-        outcome = weft.run(flow, place, STRATEGY, dir=data, listener=somebody)
+        outcome = foreplan.run(flow, place, STRATEGY, dir=data, listener=somebody)
     assert somebody.error is None, somebody.error
     value, used = outcome.result(total)
     assert value == sum(10**k for k in range(n))

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
 from chaos.runs import limited
+from foreplan.model import Run
+from foreplan.model.events import SpeedChanged
+from foreplan.model.record import ENDS
 from model.told import what
 from runs.people import Somebody, checked
-from weft.model import Run
-from weft.model.events import SpeedChanged
-from weft.model.record import ENDS
 
 STRATEGY = "gtp/c/r[period=0.1]"
 proc = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="no /proc")
@@ -23,11 +23,11 @@ proc = pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="no
 
 def made(k: int) -> dict[str, Any]:
     """Half of a file, and the rest of it once another one is there; and what it need not write."""
-    mine = f"{k}-$WEFT_ATTEMPT"
+    mine = f"{k}-$FOREPLAN_ATTEMPT"
     run = (
         f"echo half{mine} > out{k}; echo {mine} > left{mine}; "
-        f"echo $$ > $WEFT_DIR/pid{mine}.new; mv $WEFT_DIR/pid{mine}.new $WEFT_DIR/pid{mine}; "
-        f"while ! test -e $WEFT_DIR/go{k}; do sleep 0.02; done; echo whole{mine} >> out{k}"
+        f"cd $FOREPLAN_DIR; echo $$ > pid{mine}.new; mv pid{mine}.new pid{mine}; cd $OLDPWD; "
+        f"while ! test -e $FOREPLAN_DIR/go{k}; do sleep 0.02; done; echo whole{mine} >> out{k}"
     )
     return {"run": run, "outputs": [f"out{k}"], "cost": 60.0}
 
@@ -87,7 +87,7 @@ def test_a_command_that_is_stopped(data: Path) -> None:
     somebody = Somebody(act)
     try:
         with limited(90):
-            outcome = weft.run(workflow(2), "local:2", STRATEGY, dir=data, listener=somebody)
+            outcome = foreplan.run(workflow(2), "local:2", STRATEGY, dir=data, listener=somebody)
     finally:
         if moved and not is_gone(moved[0][2]):
             os.killpg(moved[0][2], signal.SIGKILL)
@@ -120,7 +120,7 @@ def test_a_task_that_could_be_faster_elsewhere(data: Path) -> None:
 
     somebody = Somebody(act)
     with limited(90):
-        outcome = weft.run(workflow(1), "local:2", STRATEGY, dir=data, listener=somebody)
+        outcome = foreplan.run(workflow(1), "local:2", STRATEGY, dir=data, listener=somebody)
     assert somebody.error is None, somebody.error
     run = checked(outcome)
     assert ended

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import weft
+import foreplan
 from chaos.runs import limited
+from foreplan.model import Evaluation
+from foreplan.model.events import Event, TaskFinished
+from foreplan.runs import Outcome, Session
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
 from runs.people import checked, waiting
-from weft.model import Evaluation
-from weft.model.events import Event, TaskFinished
-from weft.runs import Outcome, Session
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.session import Silent
 
 POINT = "rescheduling point"
 STRATEGY = "gtp/c/r[period=0.05]"
@@ -64,10 +64,10 @@ def test_after_a_stop(data: Path) -> None:
     """Nothing has happened meanwhile that would be a reason for a plan."""
     with limited(60):
         stopper = Points(data, 4, stop=True)  # two are left to wait, however slow the others are
-        stopped = weft.run(held(6), "local:2", STRATEGY, dir=data, listener=stopper)
+        stopped = foreplan.run(held(6), "local:2", STRATEGY, dir=data, listener=stopper)
         assert stopped.status == "stopped"
         more = Points(data, 6)
-        outcome = weft.run(held(6), dir=data, resume=stopped.id, listener=more)
+        outcome = foreplan.run(held(6), dir=data, resume=stopped.id, listener=more)
     checked(outcome)
     first, second = points_after(outcome)
     assert first >= 2

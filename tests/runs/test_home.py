@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import InputError, WeftError
-from weft.runs.home import _ID, RunHome, _base, runs
-from weft.runs.journal import Journal
+from foreplan.errors import ForeplanError, InputError
+from foreplan.runs.home import _ID, RunHome, _base, runs
+from foreplan.runs.journal import Journal
 
 NOON = datetime(2025, 6, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -37,20 +37,20 @@ def umask(mask: int) -> Iterator[None]:
 def test_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
     with umask(mask):
         home = begun(tmp_path, "etl")
-    places = [tmp_path / ".weft", *(tmp_path / ".weft").rglob("*")]
+    places = [tmp_path / ".foreplan", *(tmp_path / ".foreplan").rglob("*")]
     assert {p.name for p in places if p.is_dir()} == {
-        ".weft", "runs", home.id, "attempts", "logs", "results",
+        ".foreplan", "runs", home.id, "attempts", "logs", "results",
     }  # fmt: skip
     for place in places:
         wanted = 0o700 if place.is_dir() else 0o600
         assert stat.S_IMODE(place.stat().st_mode) == wanted, place
-    assert (tmp_path / ".weft" / ".gitignore").read_text() == "*\n"
+    assert (tmp_path / ".foreplan" / ".gitignore").read_text() == "*\n"
 
 
 def test_paths(tmp_path: Path) -> None:
     home = RunHome.create(tmp_path, "etl", NOON)
     assert home.id == "etl-20250601-120000"
-    assert home.path == tmp_path / ".weft" / "runs" / home.id
+    assert home.path == tmp_path / ".foreplan" / "runs" / home.id
     assert home.data == tmp_path
     assert home.journal == home.path / "journal.jsonl"
     assert all(place.is_dir() for place in (home.attempts, home.logs, home.results))
@@ -148,28 +148,28 @@ def test_names_in_ids() -> None:
 def test_no_place_for_a_home(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such directory"):
         RunHome.create(tmp_path / "none", "etl")
-    (tmp_path / ".weft").touch()
-    with pytest.raises(WeftError, match="must be a directory"):
+    (tmp_path / ".foreplan").touch()
+    with pytest.raises(ForeplanError, match="must be a directory"):
         RunHome.create(tmp_path, "etl")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_unwritable_directory(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(WeftError, match=r"permission denied.*--dir"):
+    with pytest.raises(ForeplanError, match=r"permission denied.*--dir"):
         RunHome.create(tmp_path, "etl")
 
 
 def test_what_others_can_write_is_not_trusted(tmp_path: Path) -> None:
     home = begun(tmp_path, "etl")
-    for place in (tmp_path / ".weft", home.path.parent, home.path):
+    for place in (tmp_path / ".foreplan", home.path.parent, home.path):
         place.chmod(0o770)
         with pytest.raises(InputError, match=r"others can write.*chmod 700"):
             RunHome.find(tmp_path, "last")
         place.chmod(0o755)
         assert RunHome.find(tmp_path, "last") == home
     RunHome.create(tmp_path, "etl")
-    assert stat.S_IMODE((tmp_path / ".weft").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / ".foreplan").stat().st_mode) == 0o700
 
 
 def test_what_belongs_to_others_is_not_trusted(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import InputError, WeftError
-from weft.runs.journal import RULES, Contents, Journal, encode, read, real
+from foreplan.errors import ForeplanError, InputError
+from foreplan.runs.journal import RULES, Contents, Journal, encode, read, real
 
 HEADER = {"type": "run", "rules": RULES, "id": "x"}
 ENTRIES: list[dict[str, Any]] = [
@@ -46,7 +46,7 @@ def check_reading(path: Path, appended: list[dict[str, Any]]) -> Contents | None
     """A prefix of what was appended, and damage if and only if there is more in the file."""
     raw = path.read_bytes()
     if not raw.startswith(encode(0, HEADER)):
-        with pytest.raises(WeftError, match="weft run"):
+        with pytest.raises(ForeplanError, match="foreplan run"):
             read(path)
         return None
     contents = read(path)
@@ -68,7 +68,7 @@ def check_going_on(path: Path, appended: list[dict[str, Any]]) -> None:
     raw = path.read_bytes()
     before = check_reading(path, appended)
     if before is None:
-        with pytest.raises(WeftError, match="weft run"):
+        with pytest.raises(ForeplanError, match="foreplan run"):
             Journal.open(path)
         assert path.read_bytes() == raw
         return
@@ -180,19 +180,19 @@ def test_each_damage_is_kept(tmp_path: Path) -> None:
 
 def test_no_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    with pytest.raises(WeftError, match="no such file"):
+    with pytest.raises(ForeplanError, match="no such file"):
         read(path)
-    with pytest.raises(WeftError, match="cannot begin the journal"):
+    with pytest.raises(ForeplanError, match="cannot begin the journal"):
         Journal.create(tmp_path / "none" / "journal.jsonl", HEADER)
     path.mkdir()
-    with pytest.raises(WeftError, match="is a directory"):
+    with pytest.raises(ForeplanError, match="is a directory"):
         Journal.open(path)
 
 
 def test_an_existing_journal_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     written(path, [ENTRIES])
-    with pytest.raises(WeftError, match="exists"):
+    with pytest.raises(ForeplanError, match="exists"):
         Journal.create(path, HEADER)
     assert read(path).entries == ENTRIES
 
@@ -200,7 +200,7 @@ def test_an_existing_journal_is_not_overwritten(tmp_path: Path) -> None:
 def test_a_journal_of_another_version(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     Journal.create(path, {**HEADER, "rules": RULES + 1}).close()
-    with pytest.raises(WeftError, match=rf"another version of weft.*\(rules {RULES + 1};"):
+    with pytest.raises(ForeplanError, match=rf"another version of foreplan.*\(rules {RULES + 1};"):
         read(path)
 
 

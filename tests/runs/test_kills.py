@@ -7,13 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from weft.runs.journal import RULES, Journal, read
+from foreplan.runs.journal import RULES, Journal, read
 
 # every batch is large, so that some are killed half written; entry n says n
 APPENDING = """
 import os, sys
 from pathlib import Path
-from weft.runs.journal import Journal
+from foreplan.runs.journal import Journal
 journal, contents = Journal.open(Path(sys.argv[1]))
 n = len(contents.entries)
 while True:
@@ -50,7 +50,7 @@ def test_killed_while_appending(tmp_path: Path) -> None:
 HALF = """
 import os, signal, sys
 from pathlib import Path
-from weft.runs.journal import Journal
+from foreplan.runs.journal import Journal
 journal, contents = Journal.open(Path(sys.argv[1]))
 n = len(contents.entries)
 batch = [{"n": n + i, "text": "x" * 50} for i in range(5)]

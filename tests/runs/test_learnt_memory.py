@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.history.records import History, Origin, commands_of
-from weft.model import Item, Platform, Processor, TaskSpec, Workflow
-from weft.model.amounts import Amount
-from weft.model.resources import MEMORY, Host, Needs, Request
-from weft.runs.estimates import Estimating, Learner
+from foreplan.history.records import History, Origin, commands_of
+from foreplan.model import Item, Platform, Processor, TaskSpec, Workflow
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import MEMORY, Host, Needs, Request
+from foreplan.runs.estimates import Estimating, Learner
 
 MB = 1e6
 

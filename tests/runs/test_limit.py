@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.executors.control_groups import NOT_WANTED
+import foreplan
+from foreplan.errors import InputError
+from foreplan.executors.control_groups import NOT_WANTED
 
-HUGE = "python3 -c 'bytearray(150 * 10**6)' && echo $WEFT_CORES $WEFT_MEMORY > made"
+HUGE = "python3 -c 'bytearray(150 * 10**6)' && echo $FOREPLAN_CORES $FOREPLAN_MEMORY > made"
 
 
 class Told:
@@ -37,7 +37,7 @@ def test_a_task_that_needs_more_memory_gets_it(
     monkeypatch.setenv(NOT_WANTED, "no")
     task = {"cores": 2, "memory": "50MB", "run": HUGE, "outputs": ["made"]}
     told = Told()
-    outcome = weft.run(
+    outcome = foreplan.run(
         {"tasks": {"a": task}}, "local:cores=2,memory=1GB", dir=tmp_path, limit=True, listener=told
     )
     assert outcome.status == "finished"
@@ -49,5 +49,5 @@ def test_a_task_that_needs_more_memory_gets_it(
 def test_a_task_that_fits_on_no_machine_is_named_before_anything_begins(tmp_path: Path) -> None:
     task = {"memory": "2GB", "run": "true"}
     with pytest.raises(InputError, match="'a' fits on no host: it needs 1 core and 2 GB"):
-        weft.run({"tasks": {"a": task}}, "local:cores=2,memory=1GB", dir=tmp_path)
-    assert not list(tmp_path.glob(".weft/runs/*/journal.jsonl"))
+        foreplan.run({"tasks": {"a": task}}, "local:cores=2,memory=1GB", dir=tmp_path)
+    assert not list(tmp_path.glob(".foreplan/runs/*/journal.jsonl"))

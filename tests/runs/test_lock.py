@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from weft.errors import WeftError
-from weft.runs.home import RunHome
-from weft.runs.lock import RunLock, is_driven
+from foreplan.errors import ForeplanError
+from foreplan.runs.home import RunHome
+from foreplan.runs.lock import RunLock, is_driven
 
 HOLDING = """
 import os, subprocess, sys
 from pathlib import Path
-from weft.runs.lock import RunLock
-from weft.runs.home import RunHome
+from foreplan.runs.lock import RunLock
+from foreplan.runs.home import RunHome
 lock = RunLock(RunHome(Path(sys.argv[1])))
 lock.acquire()
 kind = sys.argv[2]
@@ -67,7 +67,7 @@ def test_one_at_a_time(home: RunHome) -> None:
     assert not is_driven(home)
     with RunLock(home):
         assert is_driven(home)
-        with pytest.raises(WeftError, match=f"process {os.getpid()} "):
+        with pytest.raises(ForeplanError, match=f"process {os.getpid()} "):
             RunLock(home).acquire()
         assert is_driven(home)
     assert not is_driven(home)
@@ -79,7 +79,7 @@ def test_one_at_a_time(home: RunHome) -> None:
 def test_another_process_holds_it(home: RunHome) -> None:
     with holding(home) as process:
         assert is_driven(home)
-        with pytest.raises(WeftError) as caught:
+        with pytest.raises(ForeplanError) as caught:
             RunLock(home).acquire()
         message = str(caught.value)
         assert f"run {home.id} is being driven by process {process.pid}" in message
@@ -131,7 +131,7 @@ def test_those_who_look_for_ever(home: RunHome, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     with home.lock.open("rb") as looks:
         fcntl.flock(looks, fcntl.LOCK_SH)
-        with pytest.raises(WeftError, match="driven by another process"):
+        with pytest.raises(ForeplanError, match="driven by another process"):
             RunLock(home).acquire()
 
 
@@ -147,7 +147,7 @@ def test_either_lock_is_enough(home: RunHome, kind: str) -> None:
             whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
             fcntl.fcntl(there, fcntl.F_OFD_SETLK, whole)
         assert is_driven(home)
-        with pytest.raises(WeftError, match="driven by another process"):
+        with pytest.raises(ForeplanError, match="driven by another process"):
             RunLock(home).acquire()
     assert not is_driven(home)
     with RunLock(home):
@@ -158,21 +158,21 @@ def test_a_lock_that_nobody_signed(home: RunHome) -> None:
     with RunLock(home):
         for text in ("", "{", "[]", '{"pid": "x"}', "null"):
             home.lock.write_text(text)
-            with pytest.raises(WeftError, match="driven by another process"):
+            with pytest.raises(ForeplanError, match="driven by another process"):
                 RunLock(home).acquire()
 
 
 def test_what_is_signed_before_a_death_does_not_matter(home: RunHome) -> None:
     home.lock.write_text('{"pid": 1, "host": "h", "since": "2025"}' + " " * 500)
     assert not is_driven(home)
-    with RunLock(home), pytest.raises(WeftError, match=f"process {os.getpid()} "):
+    with RunLock(home), pytest.raises(ForeplanError, match=f"process {os.getpid()} "):
         RunLock(home).acquire()
 
 
 def test_no_home(tmp_path: Path) -> None:
     home = RunHome(tmp_path / "none")
     assert not is_driven(home)
-    with pytest.raises(WeftError, match="cannot lock"):
+    with pytest.raises(ForeplanError, match="cannot lock"):
         RunLock(home).acquire()
 
 
@@ -180,6 +180,6 @@ def test_a_link_is_not_followed(home: RunHome, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     home.lock.symlink_to(victim)
-    with pytest.raises(WeftError, match="cannot lock"):
+    with pytest.raises(ForeplanError, match="cannot lock"):
         RunLock(home).acquire()
     assert victim.read_text() == "precious"

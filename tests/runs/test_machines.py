@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from model.told import what, whom
-from runs.people import Somebody, checked, once_each, waiting
-from weft.model.events import (
+import foreplan
+from foreplan.model.events import (
     Event,
     Paused,
     ProcessorJoined,
     ProcessorLeaving,
     SpeedChanged,
 )
-from weft.runs import Outcome
+from foreplan.runs import Outcome
+from model.told import what, whom
+from runs.people import Somebody, checked, once_each, waiting
 
 STRATEGIES = ["adaptive", "aheft", "static", "slack", "fifo", "min-min"]
 
@@ -32,7 +32,7 @@ def leaving(me: Somebody) -> list[Event]:
 
 
 def go(data: Path, somebody: Somebody, n: int, on: str | None, strategy: str = "auto") -> Outcome:
-    outcome = weft.run(work(n), on or "local", strategy, dir=data, listener=somebody)
+    outcome = foreplan.run(work(n), on or "local", strategy, dir=data, listener=somebody)
     assert somebody.error is None, somebody.error
     return outcome
 
@@ -102,11 +102,11 @@ def test_what_cannot_be(data: Path) -> None:
             {},
             {"drain": ("local-1",), "after": -1.0},
         ):
-            with pytest.raises(weft.WeftError) as caught:
+            with pytest.raises(foreplan.ForeplanError) as caught:
                 me.ask(**request)
             refused.append(str(caught.value))
         assert me.ask(drain=("local-1",), after=600.0)
-        with pytest.raises(weft.WeftError, match="no processor is left"):
+        with pytest.raises(foreplan.ForeplanError, match="no processor is left"):
             me.ask(drain=("local-2",))
         (data / "go").touch()
 
@@ -143,7 +143,7 @@ def test_gone_on_with_as_it_was_left(data: Path, strategy: str) -> None:
         (data / "go").touch()
 
     somebody = Somebody(second)
-    outcome = weft.run(work(12), dir=data, resume=stopped.id, listener=somebody)
+    outcome = foreplan.run(work(12), dir=data, resume=stopped.id, listener=somebody)
     assert somebody.error is None
     run = checked(outcome)
     assert once_each(run)
@@ -174,7 +174,7 @@ def test_an_announcement_outlives_the_process(data: Path) -> None:
         (data / "go").touch()
 
     somebody = Somebody(second)
-    run = checked(weft.run(work(6), dir=data, resume=stopped.id, listener=somebody))
+    run = checked(foreplan.run(work(6), dir=data, resume=stopped.id, listener=somebody))
     assert somebody.error is None
     assert {e.gone_at for e in run.changes if isinstance(e, ProcessorLeaving)} == {at}
     there = run.attempts.start[run.attempts.processor == 1]

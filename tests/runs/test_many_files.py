@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.errors import InputError
+from foreplan.executors import trees
+from foreplan.executors.base import Workload
+from foreplan.runs import Options, find_rest
+from foreplan.runs.adopting import adopt_files
+from foreplan.runs.shells import task_place
+from foreplan.store.store import Store
 from runs.people import checked
-from weft.errors import InputError
-from weft.executors import trees
-from weft.executors.base import Workload
-from weft.runs import Options, find_rest
-from weft.runs.adopting import adopt_files
-from weft.runs.shells import task_place
-from weft.store.store import Store
 
 Tasks = dict[str, dict[str, Any]]
 INDEX = "mkdir -p idx/sub/empty; cat in > idx/a; sort -r in > idx/sub/b; ln -s a idx/link"
@@ -44,11 +44,11 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(tasks: Tasks, data: Path, **options: Any) -> Any:
-    return weft.run({"tasks": tasks}, "local:2", dir=data, **options)
+    return foreplan.run({"tasks": tasks}, "local:2", dir=data, **options)
 
 
 def todo(tasks: Tasks, data: Path, **options: Any) -> dict[str, str]:
-    return find_rest(weft.load({"tasks": tasks}), Options(directory=data, **options)).reasons
+    return find_rest(foreplan.load({"tasks": tasks}), Options(directory=data, **options)).reasons
 
 
 def listing(folder: Path) -> list[str]:
@@ -97,14 +97,14 @@ def test_edits_are_found_and_can_be_adopted(data: Path) -> None:
     (data / "idx" / "new").write_text("mine")
     with pytest.raises(InputError, match=r"somebody has changed .* idx/ \(of index\).*adopt idx/"):
         todo(pipeline(), data)
-    assert adopt_files(weft.load({"tasks": pipeline()}), data, ["idx/"]) == ["index"]
+    assert adopt_files(foreplan.load({"tasks": pipeline()}), data, ["idx/"]) == ["index"]
     assert todo(pipeline(), data) == {"use": "its input idx/ has changed"}
     run(pipeline(), data)
     (data / "parts" / "p-aa.txt").write_text("mine")
     with pytest.raises(InputError, match=r"adopt 'parts/\*\.txt'"):
         todo(pipeline(), data)
     assert todo(pipeline(), data, force=("split",))["split"] == "asked for"
-    adopt_files(weft.load({"tasks": pipeline()}), data, ["parts/*.txt"])
+    adopt_files(foreplan.load({"tasks": pipeline()}), data, ["parts/*.txt"])
     assert todo(pipeline(), data) == {"use": "its input parts/*.txt has changed"}
 
 
@@ -115,17 +115,17 @@ def test_an_empty_folder_counts(data: Path) -> None:
         todo(pipeline(), data)
 
 
-def test_what_weft_never_made_is_not_deleted(data: Path) -> None:
+def test_what_foreplan_never_made_is_not_deleted(data: Path) -> None:
     (data / "parts").mkdir()
     (data / "parts" / "notes.txt").write_text("mine")
     for options in ({}, {"force": True}):
-        with pytest.raises(InputError, match=r"weft did not make parts/notes\.txt"):
+        with pytest.raises(InputError, match=r"foreplan did not make parts/notes\.txt"):
             run(pipeline(), data, **options)
     (data / "parts" / "notes.txt").unlink()
     (data / "idx").mkdir()  # nothing is in it
     run(pipeline(), data)
     (data / "parts" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"weft did not make parts/notes\.txt"):
+    with pytest.raises(InputError, match=r"foreplan did not make parts/notes\.txt"):
         run(pipeline(), data)
 
 
@@ -133,15 +133,15 @@ def test_a_new_pattern_spares_what_somebody_has_changed(data: Path) -> None:
     """Also if a task made it once that is no part of the workflow any more."""
     run({"s": {"run": "echo s > parts/s.txt", "outputs": ["parts/s.txt"]}}, data)
     tasks = {"split": {"run": SPLIT, "inputs": ["in"], "outputs": ["parts/*.txt"]}}
-    assert "replaces what weft made there before" in todo(tasks, data)["split"]
+    assert "replaces what foreplan made there before" in todo(tasks, data)["split"]
     (data / "parts" / "s.txt").write_text("notes")
     adopted = {"s": {"run": "echo s > parts/s.txt", "outputs": ["parts/s.txt"]}}
-    told = r"somebody has changed parts/s\.txt.*`weft run --force split`"
+    told = r"somebody has changed parts/s\.txt.*`foreplan run --force split`"
     for _ in range(2):  # then adopted, by that name
         with pytest.raises(InputError, match=told):
             run(tasks, data)
         assert (data / "parts" / "s.txt").read_text() == "notes"
-        adopt_files(weft.load({"tasks": adopted}), data, ["parts/s.txt"])
+        adopt_files(foreplan.load({"tasks": adopted}), data, ["parts/s.txt"])
     run(tasks, data, force=["split"])
     assert listing(data / "parts") == ["p-aa.txt", "p-ab.txt"]
 
@@ -162,7 +162,7 @@ def test_what_is_changed_while_it_runs_stays(data: Path) -> None:
     tasks = pipeline()
     run(tasks, data)
     (data / "in").write_text("z\n")
-    edit = "p=par; echo mine > $WEFT_DIR/${p}ts/p-ab.txt; touch f"
+    edit = "p=par; echo mine > $FOREPLAN_DIR/${p}ts/p-ab.txt; touch f"
     tasks["first"] = {"run": edit, "outputs": ["f"]}
     tasks["split"]["inputs"] = ["in", "f"]
     run(tasks, data)
@@ -171,7 +171,7 @@ def test_what_is_changed_while_it_runs_stays(data: Path) -> None:
 
 def test_without_the_store_all_is_made_again_by_force(data: Path) -> None:
     run(pipeline(), data)
-    shutil.rmtree(data / ".weft")
+    shutil.rmtree(data / ".foreplan")
     (data / "parts" / "p-zz.txt").write_text("old")
     for options in ({}, {"force": True}):
         with pytest.raises(InputError, match=r"has no record of it.*--force"):
@@ -180,10 +180,10 @@ def test_without_the_store_all_is_made_again_by_force(data: Path) -> None:
     assert listing(data / "parts") == ["p-aa.txt", "p-ab.txt"]
 
 
-def test_a_directory_that_weft_never_made_is_not_replaced(data: Path) -> None:
+def test_a_directory_that_foreplan_never_made_is_not_replaced(data: Path) -> None:
     (data / "idx").mkdir()
     (data / "idx" / "mine").touch()
-    with pytest.raises(InputError, match="weft did not make idx/mine"):
+    with pytest.raises(InputError, match="foreplan did not make idx/mine"):
         run(pipeline(), data)
 
 
@@ -265,7 +265,8 @@ def test_a_file_of_many_that_is_not_made(data: Path) -> None:
 def test_links_in_a_directory_lead_on(data: Path) -> None:
     (data / "more").mkdir()
     (data / "more" / "file").write_text("more")
-    command = "mkdir idx; ln -s $WEFT_DIR/in idx/in; ln -s $WEFT_DIR/more idx/more; ln -s in idx/l"
+    links = "ln -s $FOREPLAN_DIR/in idx/in; ln -s $FOREPLAN_DIR/more idx/more; ln -s in idx/l"
+    command = f"mkdir idx; {links}"
     run({"t": {"run": command, "outputs": ["idx/"]}}, data)
     assert (data / "idx" / "in").read_text() == "x\ny\n"
     assert not (data / "idx" / "in").is_symlink()
@@ -298,7 +299,7 @@ def test_temporary_and_protected_ones(data: Path) -> None:
     assert not (data / "idx").exists()
     assert listing(data / "parts") == []
     assert todo(tasks, data) == {}
-    assert not list((data / ".weft" / "runs").glob("*/attempts/gone-*"))
+    assert not list((data / ".foreplan" / "runs").glob("*/attempts/gone-*"))
     tasks = pipeline()
     tasks["index"]["protected"] = tasks["split"]["protected"] = True
     run(tasks, data, force=("index", "split"))
@@ -339,7 +340,7 @@ def test_who_prints_tasks_may_make_what_they_read(data: Path) -> None:
 def test_a_shell_has_them(data: Path) -> None:
     tasks = pipeline()
     run(tasks, data, targets=["index", "split"])
-    with task_place(Workload(weft.load({"tasks": tasks}), directory=data), 2) as place:
+    with task_place(Workload(foreplan.load({"tasks": tasks}), directory=data), 2) as place:
         assert (place.path / "idx" / "a").exists()
         assert listing(place.path / "parts") == ["p-aa.txt", "p-ab.txt"]
 
@@ -384,7 +385,7 @@ def test_inputs_that_nobody_makes(data: Path) -> None:
 def test_two_names_for_one_file_are_refused(tasks: Tasks, problem: str) -> None:
     first: Tasks = {"a": {"run": "true", "outputs": ["d/", "p/*.txt", "q"]}}
     with pytest.raises(InputError, match=problem):
-        weft.load({"tasks": first | tasks})
+        foreplan.load({"tasks": first | tasks})
 
 
 @pytest.mark.parametrize(
@@ -395,7 +396,7 @@ def test_two_names_for_one_file_are_refused(tasks: Tasks, problem: str) -> None:
         ("../x/", "this leaves the run's directory"),
         ("./", "this is the run's directory itself"),
         ("a//", "write it as 'a/'"),
-        (".weft/*", "where weft keeps its own files"),
+        (".foreplan/*", "where foreplan keeps its own files"),
     ],
 )
 def test_their_places_are_checked_before_anything_begins(
@@ -408,7 +409,7 @@ def test_their_places_are_checked_before_anything_begins(
 def test_patterns_that_share_no_file_stand_side_by_side() -> None:
     outputs = ["p/*.txt", "p/*.csv", "p/*/a", "q/a?", "q/b*", "q/a"]
     tasks = {f"t{k}": {"run": "true", "outputs": [name]} for k, name in enumerate(outputs)}
-    assert weft.load({"tasks": tasks}).n_items == len(outputs)
+    assert foreplan.load({"tasks": tasks}).n_items == len(outputs)
 
 
 def test_who_comes_right_after_may_read_one_of_them(data: Path) -> None:
@@ -417,7 +418,7 @@ def test_who_comes_right_after_may_read_one_of_them(data: Path) -> None:
         "one": {"run": "cat parts/p-aa.txt > one", "inputs": ["parts/p-aa.txt", "parts/*.txt"],
                 "outputs": ["one"]},
     }  # fmt: skip
-    weft.load({"tasks": tasks})
+    foreplan.load({"tasks": tasks})
 
 
 def test_loops_and_wildcards_of_commands(data: Path) -> None:
@@ -430,10 +431,10 @@ def test_loops_and_wildcards_of_commands(data: Path) -> None:
                      "outputs": ["all"]},
         },
     }  # fmt: skip
-    assert weft.run(content, "local:1", dir=data).ok
+    assert foreplan.run(content, "local:1", dir=data).ok
     assert (data / "all").read_text() == "x\ny\n"
 
 
 def test_dask_refuses_them_unless_its_directory_is_shared(data: Path) -> None:
     with pytest.raises(InputError, match="directories and patterns do not travel"):
-        weft.run({"tasks": pipeline()}, "dask://127.0.0.1:1", dir=data)
+        foreplan.run({"tasks": pipeline()}, "dask://127.0.0.1:1", dir=data)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.errors import InputError
+from foreplan.runs import Options, find_rest
+from foreplan.store.store import Store
+from foreplan.store.survey import Survey
 from runs.people import checked
-from weft.errors import InputError
-from weft.runs import Options, find_rest
-from weft.store.store import Store
-from weft.store.survey import Survey
 
 Tasks = dict[str, dict[str, Any]]
 
@@ -24,7 +24,8 @@ def pipeline() -> Tasks:
     return {
         "cut": {"run": "cat in > cut.txt", "inputs": ["in"], "outputs": ["cut.txt"], "temp": True},
         "one": {"run": "cat cut.txt > one", "inputs": ["cut.txt"], "outputs": ["one"]},
-        "two": {"run": "test ! -e $WEFT_DIR/bad; cat cut.txt cut.txt > two", "inputs": ["cut.txt"],
+        "two": {"run": "test ! -e $FOREPLAN_DIR/bad; cat cut.txt cut.txt > two",
+                "inputs": ["cut.txt"],
                 "outputs": ["two"]},
         "join": {"run": "cat one two > all", "inputs": ["one", "two"], "outputs": ["all"]},
     }  # fmt: skip
@@ -37,11 +38,11 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(tasks: Tasks, data: Path, **options: Any) -> Any:
-    return weft.run({"tasks": tasks}, "local:2", dir=data, **options)
+    return foreplan.run({"tasks": tasks}, "local:2", dir=data, **options)
 
 
 def todo(tasks: Tasks, data: Path, **options: Any) -> set[str]:
-    return {*find_rest(weft.load({"tasks": tasks}), Options(directory=data, **options)).reasons}
+    return {*find_rest(foreplan.load({"tasks": tasks}), Options(directory=data, **options)).reasons}
 
 
 def test_it_goes_when_its_last_reader_is_done_and_alone_runs_nothing(data: Path) -> None:
@@ -76,7 +77,7 @@ def test_a_failed_run_keeps_what_is_still_needed_and_its_resume_removes_it(data:
 
 def test_a_resume_makes_it_again_only_for_who_has_not_read_it(data: Path) -> None:
     tasks = pipeline()
-    tasks["join"]["run"] = "test ! -e $WEFT_DIR/bad; cat one two > all"
+    tasks["join"]["run"] = "test ! -e $FOREPLAN_DIR/bad; cat one two > all"
     tasks["two"]["run"] = "cat cut.txt cut.txt > two"
     (data / "bad").touch()
     failed = run(tasks, data)
@@ -115,7 +116,7 @@ def test_a_reader_that_is_left_out_keeps_it(data: Path) -> None:
 
 def test_what_somebody_has_changed_meanwhile_stays(data: Path) -> None:
     tasks = pipeline()
-    tasks["join"]["run"] = "cat one two > all; echo mine > $WEFT_DIR/cut.txt"
+    tasks["join"]["run"] = "cat one two > all; echo mine > $FOREPLAN_DIR/cut.txt"
     tasks["join"]["inputs"] += ["cut.txt"]
     run(tasks, data)
     assert (data / "cut.txt").read_text() == "mine\n"
@@ -131,11 +132,11 @@ def test_what_is_protected_is_read_only_and_not_made_again(data: Path) -> None:
     assert not stat.S_IMODE(os.stat(data / "kept").st_mode) & 0o222
     assert stat.S_IMODE(os.stat(data / "free").st_mode) & 0o200
     assert todo(protected(), data) == set()
-    before = {*(data / ".weft" / "runs").iterdir()}
+    before = {*(data / ".foreplan" / "runs").iterdir()}
     for options in ({}, {"force": True}, {"force": ("*",)}):
         with pytest.raises(InputError, match="kept is protected, and t would make it again"):
             run(protected("cat in in > kept; echo y > free"), data, **options)
-    assert {*(data / ".weft" / "runs").iterdir()} == before
+    assert {*(data / ".foreplan" / "runs").iterdir()} == before
     run(protected("cat in in > kept; echo y > free"), data, force=("t",))
     assert (data / "kept").read_text() == "x\nx\n"
     assert not stat.S_IMODE(os.stat(data / "kept").st_mode) & 0o222
@@ -157,7 +158,7 @@ def test_who_turns_out_to_be_stale_fails_and_leaves_it(data: Path) -> None:
     (data / "in").write_text("new\n")
     failed = run(tasks, data)
     (failure,) = failed.failures
-    assert "its output kept is protected: `weft run --force b` makes it again" in str(failure)
+    assert "its output kept is protected: `foreplan run --force b` makes it again" in str(failure)
     assert (data / "kept").read_text() == "x\n"
     assert run(tasks, data, force=("b",)).ok
     assert (data / "kept").read_text() == "new\n"
@@ -169,5 +170,5 @@ def test_what_the_same_run_has_made_is_not_in_its_way(data: Path) -> None:
         "t": {"run": "echo 1 > a; echo 2 > b", "outputs": ["a", "b"], "protected": True}
     }
     done = run(tasks, data)
-    survey = Survey(weft.load({"tasks": tasks}), data, Store.read(data))
+    survey = Survey(foreplan.load({"tasks": tasks}), data, Store.read(data))
     assert (survey.shielded(0, done.id), survey.shielded(0, "other")) == ("", "a")

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.engine.coordinator import Coordinator
+from foreplan.executors import monitor
+from foreplan.model.events import Event, LinkChanged, SpeedChanged
+from foreplan.runs.estimates import Links, as_measured
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.opening import reopen_run
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Session, Silent
 from model.told import what, whom
 from runs.known import state_of
-from weft.checks.runs import check_run
-from weft.engine.coordinator import Coordinator
-from weft.executors import monitor
-from weft.model.events import Event, LinkChanged, SpeedChanged
-from weft.runs.estimates import Links, as_measured
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.opening import reopen_run
-from weft.runs.replay import replay
-from weft.runs.session import Session, Silent
 
 AVAILABILITY = SpeedChanged
 
@@ -151,27 +151,27 @@ def test_what_says_nothing_of_a_link() -> None:
 
 
 SLOW = """for done in 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9; do
-  sleep 0.15; echo $done >> $WEFT_PROGRESS
+  sleep 0.15; echo $done >> $FOREPLAN_PROGRESS
 done"""
 
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setattr(monitor, "INTERVAL", 0.1)
     (tmp_path / "data").mkdir()
     return tmp_path / "data"
 
 
 def test_a_run_is_told_of_progress_and_replays(data: Path) -> None:
-    workflow = weft.load(
+    workflow = foreplan.load(
         {
             "name": "slow",
             "tasks": {"a": {"cost": 0.5, "run": SLOW}, "b": {"cost": 0.1, "run": "true"}},
             "edges": [["a", "b", 0]],
         }
     )
-    done = weft.run(workflow, on="local:1", dir=data, strategy="aheft[threshold=0.3]")
+    done = foreplan.run(workflow, on="local:1", dir=data, strategy="aheft[threshold=0.3]")
     assert done.ok
     told = [what(e) for e in done.run.changes if type(e) is AVAILABILITY]
     assert told  # it takes three times as long as expected
@@ -193,7 +193,7 @@ class Slowed(Silent):
 
 def test_a_resumed_run_forgets_what_was_measured(data: Path) -> None:
     content = {"tasks": {"a": {"run": "true"}, "b": {"run": "true"}}, "edges": [["a", "b", 0]]}
-    stopped = weft.run(weft.load(content), on="local:1", dir=data, listener=Slowed())
+    stopped = foreplan.run(foreplan.load(content), on="local:1", dir=data, listener=Slowed())
     assert (stopped.status, stopped.not_done) == ("stopped", ("b",))
     with reopen_run(RunHome(stopped.home)) as session:
         done = session.drive()

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import ForeplanError, InputError
+from foreplan.runs.home import RunHome
 from runs.mixing import join, load, mixed, picky
 from runs.noted import GO
-from weft.checks.runs import check_run
-from weft.errors import InputError, WeftError
-from weft.runs.home import RunHome
 
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     monkeypatch.setenv("RAN", str(tmp_path / "ran"))
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path / "data")
@@ -40,14 +40,14 @@ def take(ran: Path) -> list[str]:
 ALL = ["count", "end", "joined", "raw", "sort", "words"]
 
 
-def run(flow: weft.Flow, on: Any = "local:2", **options: Any) -> Any:
-    outcome = weft.run(flow, on, **options)
+def run(flow: foreplan.Flow, on: Any = "local:2", **options: Any) -> Any:
+    outcome = foreplan.run(flow, on, **options)
     assert outcome.ok, outcome.failures
     check_run(outcome.run)
     return outcome
 
 
-def of(flow: weft.Flow, name: str) -> Any:
+def of(flow: foreplan.Flow, name: str) -> Any:
     return next(task for task in flow.tasks if task.name == name)
 
 
@@ -86,7 +86,9 @@ def test_what_is_missing_is_made_again_if_it_is_needed(ran: Path) -> None:
     os.unlink("sorted.txt")
     outcome = run(mixed())
     assert take(ran) == []
-    with pytest.raises(WeftError, match=r"sorted\.txt is not there any more.*targets=\['sort'\]"):
+    with pytest.raises(
+        ForeplanError, match=r"sorted\.txt is not there any more.*targets=\['sort'\]"
+    ):
         outcome.result(of(outcome.flow, "sort"))
     run(mixed(), targets=["sort"])
     assert take(ran) == ["sort"]
@@ -94,20 +96,20 @@ def test_what_is_missing_is_made_again_if_it_is_needed(ran: Path) -> None:
     run(mixed(), force=["words"])
     assert take(ran) == ["sort", "words"]
     Path("sorted.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"sorted\.txt \(of sort\): weft\.run\(\.\.\., force="):
+    with pytest.raises(InputError, match=r"sorted\.txt \(of sort\): foreplan\.run\(\.\.\., force="):
         run(mixed())
 
 
 def test_failures_tell_why_and_a_resume_goes_on(ran: Path) -> None:
     flow = mixed(picky)
-    outcome = weft.run(flow, "local:2")
+    outcome = foreplan.run(flow, "local:2")
     assert (outcome.status, outcome.not_done) == ("failed", ("end",))
     with pytest.raises(ValueError, match="not yet"):
         outcome.result(of(flow, "end"))
     assert take(ran) == ALL
     Path(GO).touch()
     Path("raw data.txt").write_text("b\nb\n")  # what was made from it is made again, here too
-    resumed = weft.run(mixed(picky), resume=outcome.id)
+    resumed = foreplan.run(mixed(picky), resume=outcome.id)
     assert resumed.ok, resumed.failures
     assert take(ran) == ALL
     assert resumed.result(of(resumed.flow, "joined")) == "b-['b']-{'k': 'b'}"
@@ -115,20 +117,20 @@ def test_failures_tell_why_and_a_resume_goes_on(ran: Path) -> None:
 
 
 def test_a_command_that_fails_says_so(ran: Path) -> None:
-    flow = weft.Flow("fails")
+    flow = foreplan.Flow("fails")
     bad = flow.command("echo it is bad >&2; exit 3", outputs=["x"], name="bad")
     flow.task(load, bad.output, name="reads")
-    outcome = weft.run(flow, "local:1")
+    outcome = foreplan.run(flow, "local:1")
     assert outcome.failures[0].command == "echo it is bad >&2; exit 3"
     assert outcome.not_done == ("bad", "reads")
-    with pytest.raises(WeftError, match=r"'bad' failed: it exited with code 3\n.*it is bad"):
+    with pytest.raises(ForeplanError, match=r"'bad' failed: it exited with code 3\n.*it is bad"):
         outcome.result(bad)
 
 
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
-import weft
+import foreplan
 from runs.mixing import mixed
 
 
@@ -141,7 +143,7 @@ def deadly(files):
 
 
 flow = mixed(deadly)
-run = weft.run(flow, "local:1", resume=sys.argv[1] if sys.argv[1:] else None)
+run = foreplan.run(flow, "local:1", resume=sys.argv[1] if sys.argv[1:] else None)
 print(run.status, run.result(flow.tasks[-1]))
 """
 
@@ -163,7 +165,7 @@ def test_an_input_that_changes_while_a_function_runs_is_not_known_by_it(ran: Pat
         path.write_text(text + "more")
         return text
 
-    flow = weft.Flow("changes")
+    flow = foreplan.Flow("changes")
     flow.task(changes, flow.file("raw data.txt"))
     outcome = run(flow)
     (warning,) = outcome.warnings
@@ -172,12 +174,12 @@ def test_an_input_that_changes_while_a_function_runs_is_not_known_by_it(ran: Pat
 
 
 def test_bad_parts_fail_their_reader_alone(ran: Path) -> None:
-    flow = weft.Flow("parts")
+    flow = foreplan.Flow("parts")
     pair = flow.task(divmod, 7, 2)
     wrong = flow.task(str, pair[2], name="wrong")
     deep = flow.task(str, pair[0]["x"], name="deep")
     good = flow.task(join, pair[0], pair[1])
-    outcome = weft.run(flow, "local:1", keep_going=True)
+    outcome = foreplan.run(flow, "local:1", keep_going=True)
     reasons = {failure.task: failure.reason for failure in outcome.failures}
     assert reasons == {
         "wrong": "the result of 'divmod' has no [2]: IndexError: tuple index out of range",
@@ -186,12 +188,12 @@ def test_bad_parts_fail_their_reader_alone(ran: Path) -> None:
     }
     assert outcome.result(good) == "3-1"
     for task in (wrong, deep):
-        with pytest.raises(WeftError, match="has no"):
+        with pytest.raises(ForeplanError, match="has no"):
             outcome.result(task)
 
 
 def test_temporary_outputs_go_when_functions_have_read_them(ran: Path) -> None:
-    flow = weft.Flow("temporary")
+    flow = foreplan.Flow("temporary")
     made = flow.command("echo a b > {output}", outputs=["t.txt"], temp=True)
     words = flow.task(load, made.output)
     first = run(flow, "local:1")
@@ -204,7 +206,7 @@ def names_in(*given: Any) -> list[Any]:
 
 
 def test_directories_and_patterns_are_arguments_too(ran: Path) -> None:
-    flow = weft.Flow("many")
+    flow = foreplan.Flow("many")
     made = flow.command("mkdir -p d p; touch d/x p/1.txt p/2.txt", outputs=["d/", "p/*.txt"])
     names = flow.task(names_in, made[0], made[1])
     first = run(flow, "local:1")
@@ -215,14 +217,14 @@ def test_directories_and_patterns_are_arguments_too(ran: Path) -> None:
 
 
 def test_files_that_are_not_there_are_named_before_anything_runs(ran: Path) -> None:
-    flow = weft.Flow("missing")
+    flow = foreplan.Flow("missing")
     flow.task(load, flow.file("gone.txt"))
     with pytest.raises(InputError, match=r"no task makes it: gone\.txt"):
-        weft.run(flow, "local:1")
-    outside = weft.Flow("outside")
+        foreplan.run(flow, "local:1")
+    outside = foreplan.Flow("outside")
     outside.task(load, outside.file("/etc/hostname"))
     with pytest.raises(InputError, match="absolute path"):
-        weft.run(outside, "local:1")
+        foreplan.run(outside, "local:1")
 
 
 distributed = pytest.importorskip("distributed")
@@ -241,7 +243,7 @@ def client() -> Iterator[Any]:
 def test_on_dask_with_a_directory_that_all_see(ran: Path, client: Any) -> None:
     flow = mixed()
     with pytest.raises(InputError, match="shared=True"):
-        weft.run(flow, client)
+        foreplan.run(flow, client)
     first = run(flow, client, shared=True)
     assert take(ran).count("sort") == 1
     assert first.result(of(flow, "sort")) == (Path.cwd() / "sorted.txt",)
@@ -250,8 +252,8 @@ def test_on_dask_with_a_directory_that_all_see(ran: Path, client: Any) -> None:
     Path("raw data.txt").write_text("a\nb\nd\n")
     second = run(mixed(), client, shared=True, keep_results=True)
     assert second.result(of(second.flow, "joined")) == "a-['b', 'd']-{'k': 'd'}"
-    parts = weft.Flow("parts")
+    parts = foreplan.Flow("parts")
     pair = parts.task(divmod, 7, 2)
     parts.task(str, pair[2], name="wrong")
-    (failure,) = weft.run(parts, client).failures
+    (failure,) = foreplan.run(parts, client).failures
     assert failure.reason.startswith("the result of 'divmod' has no [2]: IndexError")

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.durable import sync
-from weft.executors.processes import kill_left_behind
-from weft.runs.home import runs
-from weft.runs.journal import JournalError
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.durable import sync
+from foreplan.executors.processes import kill_left_behind
+from foreplan.runs.home import runs
+from foreplan.runs.journal import JournalError
 
 CHAIN = {
-    "a": {"run": "touch $WEFT_DIR/a.begun; echo 1 > a", "outputs": ["a"]},
-    "b": {"run": "touch $WEFT_DIR/b.begun; cat a > b", "inputs": ["a"], "outputs": ["b"]},
+    "a": {"run": "touch $FOREPLAN_DIR/a.begun; echo 1 > a", "outputs": ["a"]},
+    "b": {"run": "touch $FOREPLAN_DIR/b.begun; cat a > b", "inputs": ["a"], "outputs": ["b"]},
 }
 
 
 @pytest.fixture(autouse=True)
 def _own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
 
 
 class Disk:
@@ -42,8 +42,8 @@ def test_commands_begin_once_their_reasons_are_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(tmp_path)
-    monkeypatch.setattr("weft.runs.journal.sync", disk.sync)
-    outcome = weft.run({"name": "t", "tasks": CHAIN}, "local:2", dir=tmp_path)
+    monkeypatch.setattr("foreplan.runs.journal.sync", disk.sync)
+    outcome = foreplan.run({"name": "t", "tasks": CHAIN}, "local:2", dir=tmp_path)
     assert outcome.ok
     check_run(outcome.run)
     assert disk.begun[0] == []
@@ -54,9 +54,9 @@ def test_nothing_begins_if_they_cannot_be_put_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(tmp_path, fails=True)
-    monkeypatch.setattr("weft.runs.journal.sync", disk.sync)
+    monkeypatch.setattr("foreplan.runs.journal.sync", disk.sync)
     with pytest.raises(JournalError, match="input/output error"):
-        weft.run({"name": "t", "tasks": CHAIN}, "local:2", dir=tmp_path)
+        foreplan.run({"name": "t", "tasks": CHAIN}, "local:2", dir=tmp_path)
     assert disk.begun[-1] == ["a"]
     assert not (tmp_path / "b.begun").exists()
     assert kill_left_behind(str(runs(tmp_path)[0].path)) == []

@@ -1,4 +1,4 @@
-"""The options of a run are listed once: `weft.run`, `weft run` and `weft resume` have the same."""
+"""The options of a run are listed once: the library, `run` and `resume` have the same."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.cli.resume import resume
-from weft.cli.run import run
-from weft.runs.options import OWN_RESERVE, Flag, Options, flags
+import foreplan
+from foreplan.cli.resume import resume
+from foreplan.cli.run import run
+from foreplan.runs.options import OWN_RESERVE, Flag, Options, flags
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Options)}
 
 
 def test_the_library_has_every_option() -> None:
-    given = dict(inspect.signature(weft.run).parameters)
+    given = dict(inspect.signature(foreplan.run).parameters)
     for own in ("work", "resume", "listener", "progress"):
         del given[own]
     given["directory"] = given.pop("dir")

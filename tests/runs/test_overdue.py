@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreplan.engine.budget import NEVER_MIND, STEP, WHERE_NOT_ADDED, overdue_at
+from foreplan.engine.coordinator import Coordinator
+from foreplan.model.events import Command, TasksOverdue, WakeAt
+from foreplan.runs.money import Overdue
 from runs.known import state_of
-from weft.engine.budget import NEVER_MIND, STEP, WHERE_NOT_ADDED, overdue_at
-from weft.engine.coordinator import Coordinator
-from weft.model.events import Command, TasksOverdue, WakeAt
-from weft.runs.money import Overdue
 
 
 def coordinator(

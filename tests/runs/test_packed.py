@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from weft.errors import InputError
-from weft.runs.entries import MAX_BYTES, pack, unpack
-from weft.runs.journal import decode, encode
+from foreplan.errors import InputError
+from foreplan.runs.entries import MAX_BYTES, pack, unpack
+from foreplan.runs.journal import decode, encode
 
 TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 _arrays = st.sampled_from([*TYPES, "float32", "float64", ">f8", ">i4", "<i8"]).flatmap(

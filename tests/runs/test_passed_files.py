@@ -1,4 +1,4 @@
-"""How many files of weft one finished task of a real run passes, on the thread that drives it."""
+"""How many files one finished task of a real run passes, on the thread that drives it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import weft
-from weft.model.events import TaskFinished
-from weft.runs import Outcome, Session
+import foreplan
+from foreplan.model.events import TaskFinished
+from foreplan.runs import Outcome, Session
 
-SOURCES = Path(weft.__file__).parent
+SOURCES = Path(foreplan.__file__).parent
 MOST = 24  # files; not those of kernels, which are one extension where that is built
 
 
@@ -24,7 +24,7 @@ class PassedFiles:
         self._known: dict[str, str] = {}
 
     def enter(self, frame: FrameType, what: str, argument: Any) -> None:
-        """A function was called or returned: which file that is of, if it is one of weft's."""
+        """A function was called or returned: which file that is of, if it is one of foreplan's."""
         code = frame.f_code.co_filename
         name = self._known.get(code)
         if name is None:
@@ -65,7 +65,7 @@ def passed(directory: Path, n_tasks: int = 40) -> list[list[str]]:
     }
     listener = PassedFiles()
     try:
-        outcome = weft.run(
+        outcome = foreplan.run(
             {"name": "chain", "tasks": tasks},
             "local:2",
             "adaptive",

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.errors import InputError
-from weft.model import Platform
-from weft.model.platform import Processor
-from weft.runs.money import in_words, price_rules, priced, read_price, unused
-from weft.runs.options import Options
+from foreplan.errors import InputError
+from foreplan.model import Platform
+from foreplan.model.platform import Processor
+from foreplan.runs.money import in_words, price_rules, priced, read_price, unused
+from foreplan.runs.options import Options
 
 
 def platform() -> Platform:

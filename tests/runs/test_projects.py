@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.errors import UnaffordableError
-from weft.history.records import TaskRecord
-from weft.history.repository import Repository
-from weft.runs.entries import Header
-from weft.runs.home import RunHome
-from weft.runs.journal import read
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import UnaffordableError
+from foreplan.history.records import TaskRecord
+from foreplan.history.repository import Repository
+from foreplan.runs.entries import Header
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
 
 
 @pytest.fixture
 def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     folders = tmp_path / "one", tmp_path / "two"
     for folder in folders:
         folder.mkdir()
@@ -37,15 +37,17 @@ def test_a_budget_is_not_planned_by_the_work_of_another_project(
     projects: tuple[Path, Path],
 ) -> None:
     one, two = projects
-    assert weft.run(aligns(None), "local:1", dir=one).ok  # `align` takes milliseconds there
+    assert foreplan.run(aligns(None), "local:1", dir=one).ok  # `align` takes milliseconds there
     with pytest.raises(UnaffordableError, match="the cheapest found costs 10"):
-        weft.run(aligns(5.0, "sleep 5"), "local:1", dir=two, price=1.0, budget=3.0)
-    assert not (two / ".weft" / "runs").exists() or not list((two / ".weft" / "runs").iterdir())
+        foreplan.run(aligns(5.0, "sleep 5"), "local:1", dir=two, price=1.0, budget=3.0)
+    assert not (two / ".foreplan" / "runs").exists() or not list(
+        (two / ".foreplan" / "runs").iterdir()
+    )
 
 
 def test_a_run_learns_for_its_own_workflow_and_directory(projects: tuple[Path, Path]) -> None:
     one, two = projects
-    outcome = weft.run(aligns(None), "local:1", dir=one)
+    outcome = foreplan.run(aligns(None), "local:1", dir=one)
     check_run(outcome.run)
     with Repository() as repository:
         (record, other) = repository.tasks()
@@ -57,7 +59,7 @@ def test_a_run_learns_for_its_own_workflow_and_directory(projects: tuple[Path, P
         repository.add([slow] * 30)
 
     def expected(cost: float | None, folder: Path, run: str = "true") -> float:
-        again = weft.run(aligns(cost, run), "local:1", dir=folder)
+        again = foreplan.run(aligns(cost, run), "local:1", dir=folder)
         header = Header.from_dict(read(RunHome.find(folder, again.id).journal).header, folder)
         return float(header.estimates.cost[0, 0])
 

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
 from chaos.runs import limited
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.model import Evaluation, Workflow
+from foreplan.model.events import Command, Event, Heard, NewPlan, Replan, TaskFinished
+from foreplan.runs import Outcome, Session
+from foreplan.runs.entries import Header, commands_to_dict, entry_from_dict, entry_to_dict
+from foreplan.runs.journal import Contents, read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulate import simulate_run
 from runs.kept import JOURNALS, keep
-from weft import registry
-from weft.checks.runs import check_run
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.model import Evaluation, Workflow
-from weft.model.events import Command, Event, Heard, NewPlan, Replan, TaskFinished
-from weft.runs import Outcome, Session
-from weft.runs.entries import Header, commands_to_dict, entry_from_dict, entry_to_dict
-from weft.runs.journal import Contents, read
-from weft.runs.replay import replay
-from weft.runs.session import Silent
-from weft.simulation.reality import Reality
-from weft.simulation.simulate import simulate_run
 
 STRATEGIES = ("static", "slack", "spare", "always[planner=heft]", "slack[planner=dls]", "fifo")
 
@@ -109,7 +109,7 @@ def commands(n: int, seed: int, fails: bool = True) -> Workflow:
     tasks: dict[str, Any] = {}
     for i in range(n):
         some = sorted(rng.sample(range(i), min(i, rng.choice((0, 1, 2, 3)))))
-        once = f'mkdir "$WEFT_DIR/once-{i}" 2>/dev/null && exit 3; '
+        once = f'mkdir "$FOREPLAN_DIR/once-{i}" 2>/dev/null && exit 3; '
         run = once if fails and rng.random() < 0.15 else ""
         tasks[f"t{i}"] = {
             "run": f"{run}sleep {rng.uniform(0, 0.03):.3f}; echo {i} > x{i}",
@@ -117,14 +117,14 @@ def commands(n: int, seed: int, fails: bool = True) -> Workflow:
             "inputs": [f"x{k}" for k in some],
             "outputs": [f"x{i}"],
         }
-    return weft.load({"name": "real", "tasks": tasks})
+    return foreplan.load({"name": "real", "tasks": tasks})
 
 
 def run_locally(
     directory: Path, workflow: Workflow, strategy: str, **options: Any
 ) -> tuple[Outcome, Contents]:
     with limited(60):
-        outcome = weft.run(
+        outcome = foreplan.run(
             workflow, "local:3", strategy, dir=directory, use_history=False, retries=1, **options
         )
     return outcome, read(outcome.home / "journal.jsonl")
@@ -196,13 +196,13 @@ def test_the_same_in_simulation(tmp_path: Path, strategy: str) -> None:
 
 def run_on_dask(directory: Path, workers: int, strategy: str, kill: bool) -> Contents:
     """Functions on a small cluster, of which a worker may die."""
-    from weft_benchmarks.dask_cluster import cluster
+    from foreplan_benchmarks.dask_cluster import cluster
 
     def add(milliseconds: float, *others: float) -> float:  # an inner function travels whole
         time.sleep(milliseconds / 1000)
         return milliseconds + sum(others)
 
-    rng, flow = random.Random(6), weft.Flow("real")
+    rng, flow = random.Random(6), foreplan.Flow("real")
     tasks: list[Any] = []
     for i in range(24):
         some = rng.sample(tasks, min(i, rng.choice((0, 1, 2))))
@@ -210,7 +210,7 @@ def run_on_dask(directory: Path, workers: int, strategy: str, kill: bool) -> Con
     with limited(60), cluster([1.0] * workers) as client:
         pids = list(client.run(os.getpid).values())
         listener = Murderer(pids[0], after=6) if kill else Silent()
-        outcome = weft.run(
+        outcome = foreplan.run(
             flow, client, strategy, dir=directory, use_history=False, listener=listener
         )
     assert outcome.ok, outcome.failures

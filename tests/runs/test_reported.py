@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import weft
+import foreplan
+from foreplan.display.view import look
 from runs.people import Somebody
-from weft.display.view import look
 
 WORKFLOW = {
     "tasks": {
         "half": {
-            "run": 'echo 0.5 > "$WEFT_PROGRESS"; '
-            'until [ -e "$WEFT_DIR/seen" ]; do sleep 0.02; done; touch out',
+            "run": 'echo 0.5 > "$FOREPLAN_PROGRESS"; '
+            'until [ -e "$FOREPLAN_DIR/seen" ]; do sleep 0.02; done; touch out',
             "outputs": ["out"],
         }
     }
@@ -25,7 +25,7 @@ def test_a_command_says_how_far_it_is(tmp_path: Path) -> None:
         (tmp_path / "seen").touch()
 
     somebody = Somebody(see)
-    outcome = weft.run(WORKFLOW, "local:1", dir=tmp_path, use_history=False, listener=somebody)
+    outcome = foreplan.run(WORKFLOW, "local:1", dir=tmp_path, use_history=False, listener=somebody)
     assert outcome.ok
     assert somebody.error is None
     assert somebody.session.reported == {}  # of what runs only

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.errors import InputError
+from foreplan.model.events import SpeedChanged
+from foreplan.runs.home import RunHome
+from foreplan.runs.lock import RunLock
+from foreplan.runs.requests import RunRequest, ask
 from runs.people import Somebody, checked, waiting
-from weft.errors import InputError
-from weft.model.events import SpeedChanged
-from weft.runs.home import RunHome
-from weft.runs.lock import RunLock
-from weft.runs.requests import RunRequest, ask
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def driven(home: RunHome, act: Any) -> str:
 
 
 def test_taken_up_but_not_done(home: RunHome) -> None:
-    with pytest.raises(InputError, match="has not done it yet: see `weft machines"):
+    with pytest.raises(InputError, match="has not done it yet: see `foreplan machines"):
         driven(home, lambda path: path.unlink())
 
 
@@ -126,7 +126,7 @@ def test_what_is_no_request_changes_nothing(tmp_path: Path) -> None:
     somebody = Somebody(act)
     work = {"name": "one", "tasks": {"t": waiting()}}
     options: dict[str, Any] = {"dir": tmp_path, "use_history": False}
-    outcome = weft.run(work, "local:1", "fifo", listener=somebody, **options)
+    outcome = foreplan.run(work, "local:1", "fifo", listener=somebody, **options)
     assert somebody.error is None, somebody.error
     assert all("no request" in a["error"] or "0 or more" in a["error"] for a in answers.values())
     changes = checked(outcome).changes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import weft
+import foreplan
 
 
 class OddError(ValueError):
@@ -37,29 +37,33 @@ def leave() -> None:
 
 
 def test_of_tasks_that_failed(tmp_path: Path) -> None:
-    flow = weft.Flow("halves")
+    flow = foreplan.Flow("halves")
     odd, even, gone, left = (
         flow.task(halve, 3), flow.task(halve, 4), flow.task(vanish), flow.task(leave),
     )  # fmt: skip
     after = flow.task(halve, odd, name="after")
-    run = weft.run(flow, "local:1", dir=tmp_path, keep_going=True, use_history=False)
+    run = foreplan.run(flow, "local:1", dir=tmp_path, keep_going=True, use_history=False)
     assert run.result(even) == 2
     with pytest.raises(OddError, match="3 is odd") as caught:
         run.result(odd)
     assert caught.value.number == 3
     assert "raise OddError(n)" in str(caught.value.__cause__)  # where it was raised, over there
-    with pytest.raises(weft.WeftError, match="task 'vanish' failed: its worker process died"):
+    with pytest.raises(
+        foreplan.ForeplanError, match="task 'vanish' failed: its worker process died"
+    ):
         run.result(gone)
-    with pytest.raises(weft.WeftError, match="task 'leave' failed: SystemExit: 7"):
+    with pytest.raises(foreplan.ForeplanError, match="task 'leave' failed: SystemExit: 7"):
         run.result(left)
-    with pytest.raises(weft.WeftError, match="task 'after' has no result: it was not done, as"):
+    with pytest.raises(
+        foreplan.ForeplanError, match="task 'after' has no result: it was not done, as"
+    ):
         run.result(after)
 
 
 def test_results_are_of_the_flow_that_was_run(tmp_path: Path) -> None:
-    flow, same = weft.Flow("halves"), weft.Flow("halves")
+    flow, same = foreplan.Flow("halves"), foreplan.Flow("halves")
     four, six = flow.task(halve, 4), same.task(halve, 6)
-    run = weft.run(flow, "local:1", dir=tmp_path, use_history=False)
+    run = foreplan.run(flow, "local:1", dir=tmp_path, use_history=False)
     later = flow.task(halve, four)
     assert run.result(four) == 2
     with pytest.raises(LookupError, match="of another flow"):

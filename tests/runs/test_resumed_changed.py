@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import weft
-from weft.runs.home import runs
-from weft.runs.journal import read
+import foreplan
+from foreplan.runs.home import runs
+from foreplan.runs.journal import read
 
 
 def task(run: str, inputs: list[str], output: str, cost: float) -> dict[str, object]:
@@ -30,7 +30,7 @@ def test_nothing_reads_what_is_outdated_or_gone(tmp_path: Path, strategy: str, o
     whole, work = tmp_path / "whole", {"name": "late", "tasks": TASKS}
     whole.mkdir()
     (whole / "in.txt").write_text("one\n")
-    assert weft.run(work, on, dir=whole, strategy=strategy, use_history=False).ok
+    assert foreplan.run(work, on, dir=whole, strategy=strategy, use_history=False).ok
     entries = read(runs(whole)[0].journal).entries
     for kept in range(1, len(entries) - 1):
         for text in ("one", "two"):
@@ -44,6 +44,6 @@ def test_nothing_reads_what_is_outdated_or_gone(tmp_path: Path, strategy: str, o
             if text == "one":
                 (place / "mid.txt").unlink()
             (place / "in.txt").write_text(f"{text}\n")
-            outcome = weft.run(work, on, dir=place, resume=home.id)
+            outcome = foreplan.run(work, on, dir=place, resume=home.id)
             assert outcome.ok, (kept, outcome.failures)
             assert (place / "d.txt").read_text() == f"{text.upper()}\n" * 3, kept

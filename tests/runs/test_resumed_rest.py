@@ -1,12 +1,12 @@
-"""`weft resume` asks the store what still holds of what its run has done."""
+"""`foreplan resume` asks the store what still holds of what its run has done."""
 
 from __future__ import annotations
 
 import pytest
 
-import weft
+import foreplan
+from foreplan.errors import InputError
 from runs.test_again import Place, Tasks, pipeline, place, task
-from weft.errors import InputError
 
 __all__ = ["place"]  # the fixture
 
@@ -15,7 +15,7 @@ def stopped(place: Place, tasks: Tasks, **options: object) -> None:
     """A run of all but the last task, which fails until `go.sh` says otherwise."""
     place.write("go.sh", "exit 3")
     tasks["join"] |= {"run": f"sh go.sh; {tasks['join']['run']}"}
-    failed = weft.run({"tasks": tasks}, "local:2", dir=place.data, **options)  # type: ignore[arg-type]
+    failed = foreplan.run({"tasks": tasks}, "local:2", dir=place.data, **options)  # type: ignore[arg-type]
     assert failed.not_done == ("join",)
     place.write("go.sh", "true")
 
@@ -80,7 +80,7 @@ def test_an_edge_without_a_file_from_what_is_no_part_of_the_run(place: Place) ->
 
     def run(**options: str) -> list[str]:
         place.ran.write_text("")
-        assert weft.run(workflow, "local:1", dir=place.data, **options).ok  # type: ignore[arg-type]
+        assert foreplan.run(workflow, "local:1", dir=place.data, **options).ok  # type: ignore[arg-type]
         return place.ran.read_text().split()
 
     run()
@@ -111,7 +111,9 @@ def test_an_input_from_outside_is_gone(place: Place) -> None:
     place.run(tasks, targets=["x.n"])  # which is no part of the next run
     stopped(place, tasks)
     (place.data / "x.n").unlink()
-    with pytest.raises(InputError, match=r"needs x\.n, which is not there.*`weft run` makes it"):
+    with pytest.raises(
+        InputError, match=r"needs x\.n, which is not there.*`foreplan run` makes it"
+    ):
         place.run(tasks, resume="last")
     assert place.run(tasks) == {"count-x", "join"}
 
@@ -136,9 +138,9 @@ def test_an_adopted_output_is_kept(place: Place) -> None:
     tasks = pipeline()
     stopped(place, tasks)
     place.write("x.n", "40\n")
-    from weft.runs.adopting import adopt_files
+    from foreplan.runs.adopting import adopt_files
 
-    adopt_files(weft.load({"tasks": tasks}), place.data, ["x.n"])
+    adopt_files(foreplan.load({"tasks": tasks}), place.data, ["x.n"])
     assert place.run(tasks, resume="last") == {"join"}
     assert (place.data / "all.txt").read_text().startswith("40\n")
 

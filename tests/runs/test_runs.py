@@ -7,25 +7,27 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.errors import InputError
-from weft.model.events import Event
-from weft.runs import Outcome, Session
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.replay import replay
-from weft.runs.session import Silent
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import InputError
+from foreplan.model.events import Event
+from foreplan.runs import Outcome, Session
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
 
 
 @pytest.fixture(autouse=True)
 def _own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     (tmp_path / "data").mkdir()
 
 
 def go(tmp_path: Path, tasks: dict[str, Any], **options: Any) -> Outcome:
-    outcome = weft.run({"name": "t", "tasks": tasks}, "local:2", dir=tmp_path / "data", **options)
+    outcome = foreplan.run(
+        {"name": "t", "tasks": tasks}, "local:2", dir=tmp_path / "data", **options
+    )
     replayed = replay(read(RunHome(outcome.home).journal), tmp_path / "data")
     replayed.driver.coordinator.check_state()
     assert replayed.decisions == replayed.journalled
@@ -57,7 +59,7 @@ def test_declared_costs_are_planned_with(tmp_path: Path) -> None:
     assert go(tmp_path, tasks, use_history=False).run.strategy == "adaptive"
 
 
-COUNTED = "echo x >> $WEFT_DIR/tries; test $(wc -l < $WEFT_DIR/tries) -ge {n}"
+COUNTED = "echo x >> $FOREPLAN_DIR/tries; test $(wc -l < $FOREPLAN_DIR/tries) -ge {n}"
 
 
 def test_retries(tmp_path: Path) -> None:
@@ -85,18 +87,22 @@ def test_keep_going(tmp_path: Path) -> None:
 
 def test_a_failed_run_is_taken_up_again(tmp_path: Path) -> None:
     tasks = {
-        "a": {"run": "echo a > a; echo a >> $WEFT_DIR/ran", "outputs": ["a"]},
-        "b": {"run": "test -e $WEFT_DIR/mended && cat a > b", "inputs": ["a"], "outputs": ["b"]},
+        "a": {"run": "echo a > a; echo a >> $FOREPLAN_DIR/ran", "outputs": ["a"]},
+        "b": {
+            "run": "test -e $FOREPLAN_DIR/mended && cat a > b",
+            "inputs": ["a"],
+            "outputs": ["b"],
+        },
         "c": {"run": "cat b > c", "inputs": ["b"], "outputs": ["c"]},
     }
     failed = go(tmp_path, tasks)
     assert (failed.status, failed.not_done) == ("failed", ("b", "c"))
     (tmp_path / "data" / "mended").touch()
-    again = weft.run({"name": "t", "tasks": tasks}, dir=tmp_path / "data", resume=failed.id)
+    again = foreplan.run({"name": "t", "tasks": tasks}, dir=tmp_path / "data", resume=failed.id)
     assert again.status == "finished"
     check_run(again.run)
     assert (tmp_path / "data" / "ran").read_text() == "a\n"
-    done = weft.run({"name": "t", "tasks": tasks}, dir=tmp_path / "data", resume=failed.id)
+    done = foreplan.run({"name": "t", "tasks": tasks}, dir=tmp_path / "data", resume=failed.id)
     assert done.status == "finished"
     assert len(done.run.attempts.task) == len(again.run.attempts.task)
 
@@ -104,20 +110,20 @@ def test_a_failed_run_is_taken_up_again(tmp_path: Path) -> None:
 def test_lost_outputs_are_made_again_if_needed(tmp_path: Path) -> None:
     data = tmp_path / "data"
     tasks = {
-        "a": {"run": "echo a > a; echo a >> $WEFT_DIR/ran", "outputs": ["a"]},
-        "b": {"run": "cat a > b; echo b >> $WEFT_DIR/ran", "inputs": ["a"], "outputs": ["b"]},
-        "c": {"run": "cat b > c; echo c >> $WEFT_DIR/ran", "inputs": ["b"], "outputs": ["c"]},
+        "a": {"run": "echo a > a; echo a >> $FOREPLAN_DIR/ran", "outputs": ["a"]},
+        "b": {"run": "cat a > b; echo b >> $FOREPLAN_DIR/ran", "inputs": ["a"], "outputs": ["b"]},
+        "c": {"run": "cat b > c; echo c >> $FOREPLAN_DIR/ran", "inputs": ["b"], "outputs": ["c"]},
     }
     first = go(tmp_path, tasks)
     (data / "a").unlink()  # nobody needs it any more
-    same = weft.run({"name": "t", "tasks": tasks}, dir=data, resume=first.id)
+    same = foreplan.run({"name": "t", "tasks": tasks}, dir=data, resume=first.id)
     assert (same.status, (data / "ran").read_text()) == ("finished", "a\nb\nc\n")
     (data / "c").unlink()  # the product; what it is made of is there
-    again = weft.run({"name": "t", "tasks": tasks}, dir=data, resume=first.id)
+    again = foreplan.run({"name": "t", "tasks": tasks}, dir=data, resume=first.id)
     assert (again.status, (data / "ran").read_text()) == ("finished", "a\nb\nc\nc\n")
     for name in ("a", "b", "c"):
         (data / name).unlink(missing_ok=True)
-    last = weft.run({"name": "t", "tasks": tasks}, dir=data, resume=first.id)
+    last = foreplan.run({"name": "t", "tasks": tasks}, dir=data, resume=first.id)
     assert (last.status, (data / "c").read_text()) == ("finished", "a\n")
     check_run(last.run)
 
@@ -134,19 +140,19 @@ def test_bad_input_leaves_nothing(tmp_path: Path) -> None:
     ]
     for tasks, options, words in cases:
         with pytest.raises(InputError, match=words):
-            weft.run({"name": "t", "tasks": tasks}, dir=data, **options)
-    assert list(data.glob(".weft/runs/*")) == []
+            foreplan.run({"name": "t", "tasks": tasks}, dir=data, **options)
+    assert list(data.glob(".foreplan/runs/*")) == []
 
 
 def test_functions(tmp_path: Path) -> None:
-    flow = weft.Flow("sums")
+    flow = foreplan.Flow("sums")
     parts = [flow.task(range, n, category="part") for n in (3, 4)]
     totals = [flow.task(sum, part) for part in parts]
     last = flow.task(max, totals)
-    outcome = weft.run(flow, "local:2", dir=tmp_path / "data")
+    outcome = foreplan.run(flow, "local:2", dir=tmp_path / "data")
     assert outcome.ok
     assert (outcome.result(last), outcome.result(totals[0])) == (6, 3)
-    resumed = weft.run(flow, dir=tmp_path / "data", resume=outcome.id)
+    resumed = foreplan.run(flow, dir=tmp_path / "data", resume=outcome.id)
     assert resumed.result(last) == 6
 
 
@@ -154,10 +160,10 @@ def test_compute(tmp_path: Path) -> None:
     dask = pytest.importorskip("dask")
     one, two = dask.delayed(sum)([1, 2]), dask.delayed(max)([3, 4])
     both = dask.delayed(min)([one, two])
-    assert weft.compute(both, dir=tmp_path / "data") == 3
-    assert weft.compute(both, one, [two], dir=tmp_path / "data") == (3, 3, [4])
-    with pytest.raises(weft.RunFailedError, match="ZeroDivisionError"):
-        weft.compute(dask.delayed(divmod)(1, 0), dir=tmp_path / "data")
+    assert foreplan.compute(both, dir=tmp_path / "data") == 3
+    assert foreplan.compute(both, one, [two], dir=tmp_path / "data") == (3, 3, [4])
+    with pytest.raises(foreplan.RunFailedError, match="ZeroDivisionError"):
+        foreplan.compute(dask.delayed(divmod)(1, 0), dir=tmp_path / "data")
 
 
 class StopAtOnce(Silent):
@@ -172,11 +178,13 @@ class StopAtOnce(Silent):
 def test_gone_on_with_on_other_processors(tmp_path: Path, number: int) -> None:
     tasks = {f"t{k}": {"run": f"echo {k} > f{k}", "outputs": [f"f{k}"]} for k in range(8)}
     data = tmp_path / "data"
-    stopped = weft.run(
+    stopped = foreplan.run(
         {"name": "t", "tasks": tasks}, "local:2", "static", dir=data, listener=StopAtOnce()
     )
     assert stopped.status == "stopped"
-    again = weft.run({"name": "t", "tasks": tasks}, f"local:{number}", dir=data, resume=stopped.id)
+    again = foreplan.run(
+        {"name": "t", "tasks": tasks}, f"local:{number}", dir=data, resume=stopped.id
+    )
     assert again.ok
     check_run(again.run)
     assert all((data / f"f{k}").exists() for k in range(8))
@@ -185,4 +193,4 @@ def test_gone_on_with_on_other_processors(tmp_path: Path, number: int) -> None:
 
 def test_ideal_is_for_simulations(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only a simulation"):
-        weft.run({"tasks": {"a": {"run": "true"}}}, strategy="ideal", dir=tmp_path / "data")
+        foreplan.run({"tasks": {"a": {"run": "true"}}}, strategy="ideal", dir=tmp_path / "data")

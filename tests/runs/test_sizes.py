@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreplan.history.records import History, Origin
+from foreplan.runs.estimates import Estimating, Learner
 from twins.situations import random_instance
-from weft.history.records import History, Origin
-from weft.runs.estimates import Estimating, Learner
 
 
 @given(

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from weft.runs.home import RunHome
-from weft.runs.journal import RULES, Journal
-from weft.runs.lock import RunLock
-from weft.runs.summary import summarise
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import RULES, Journal
+from foreplan.runs.lock import RunLock
+from foreplan.runs.summary import summarise
 
 HEADER = {
     "type": "run",
@@ -103,4 +103,7 @@ def test_unreadable(home: RunHome, raw: bytes | None) -> None:
 def test_a_journal_of_other_rules(home: RunHome) -> None:
     begun(home, DONE, rules=RULES + 1)
     summary = summarise(home)
-    assert (summary.status, summary.problem) == ("unreadable", "another version of weft wrote it")
+    assert (summary.status, summary.problem) == (
+        "unreadable",
+        "another version of foreplan wrote it",
+    )

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.executors.base import Workload
-from weft.executors.containers import end_containers
-from weft.runs import Options, find_rest
-from weft.runs.shells import task_place
+import foreplan
+from foreplan.errors import InputError
+from foreplan.executors.base import Workload
+from foreplan.executors.containers import end_containers
+from foreplan.runs import Options, find_rest
+from foreplan.runs.shells import task_place
 
 STAND_IN = f"""#!{sys.executable}
 import json, os, sys
@@ -68,7 +68,7 @@ class Place:
     def run(self, run: str, output: str = "out", **fields: Any) -> str:
         """What a task has put into its output."""
         tasks = {"t": {"run": run, "outputs": [output], **fields}}
-        outcome = weft.run({"tasks": tasks}, "local:1", dir=self.data)
+        outcome = foreplan.run({"tasks": tasks}, "local:1", dir=self.data)
         assert outcome.ok, outcome.failures
         return (self.data / output).read_text()
 
@@ -84,7 +84,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path, monkeypatch)
 
 
-TELL = 'echo "$WEFT_TASK ${A:-none} $PWD" > out'
+TELL = 'echo "$FOREPLAN_TASK ${A:-none} $PWD" > out'
 
 
 def test_variables_are_seen_and_are_part_of_the_key(place: Place) -> None:
@@ -97,26 +97,26 @@ def test_variables_are_seen_and_are_part_of_the_key(place: Place) -> None:
         ({"A": "y", "OMP_NUM_THREADS": "7"}, "its variable A has changed"),
         ({"A": "x"}, "its variable OMP_NUM_THREADS has changed"),
     ):
-        workflow = weft.load({"tasks": {"t": tasks["t"] | {"env": env}}})
+        workflow = foreplan.load({"tasks": {"t": tasks["t"] | {"env": env}}})
         rest = find_rest(workflow, Options(directory=place.data))
         assert rest.reasons == ({} if why is None else {"t": why})
 
 
 def test_a_run_that_is_resumed_and_a_kept_script_have_the_variables(place: Place) -> None:
     tasks: dict[str, dict[str, Any]] = {
-        "t": {"run": "test -e $WEFT_DIR/ok; echo $A > out", "outputs": ["out"]}
+        "t": {"run": "test -e $FOREPLAN_DIR/ok; echo $A > out", "outputs": ["out"]}
     }
     tasks["t"]["env"] = {"A": "it's x"}
-    failed = weft.run({"tasks": tasks}, "local:1", dir=place.data)
+    failed = foreplan.run({"tasks": tasks}, "local:1", dir=place.data)
     assert not failed.ok
     (kept,) = (failed.home / "attempts").glob("*.failed")
     assert "export A=" in (kept / "command.sh").read_text()
     (place.data / "ok").touch()
     subprocess.run([kept / "command.sh"], check=True)
     assert (kept / "out").read_text() == "it's x\n"
-    assert weft.run({"tasks": tasks}, "local:1", dir=place.data, resume=failed.id).ok
+    assert foreplan.run({"tasks": tasks}, "local:1", dir=place.data, resume=failed.id).ok
     assert (place.data / "out").read_text() == "it's x\n"
-    work = Workload(weft.load({"tasks": tasks}), directory=place.data)
+    work = Workload(foreplan.load({"tasks": tasks}), directory=place.data)
     with task_place(work, 0) as shell:
         assert shell.environment["A"] == "it's x"
 
@@ -132,7 +132,7 @@ def test_apptainer_runs_a_command(place: Place) -> None:
     (words,) = place.seen()
     assert words[:7] == apptainer(place.data, where)
     assert words[-1] == TELL
-    assert where.startswith(str(place.data / ".weft"))
+    assert where.startswith(str(place.data / ".foreplan"))
 
 
 def test_docker_is_told_who_where_and_with_what(place: Place) -> None:
@@ -144,7 +144,9 @@ def test_docker_is_told_who_where_and_with_what(place: Place) -> None:
     assert ("--user", f"{os.getuid()}:{os.getgid()}") in pairs
     assert ("--volume", f"{place.data}:{place.data}") in pairs
     assert ("--workdir", where) in pairs
-    assert {"A", "WEFT_DIR", "WEFT_TASK", "WEFT_CORES"} <= {b for a, b in pairs if a == "--env"}
+    assert {"A", "FOREPLAN_DIR", "FOREPLAN_TASK", "FOREPLAN_CORES"} <= {
+        b for a, b in pairs if a == "--env"
+    }
     assert words[words.index("--entrypoint") + 1 :][:3] == ["sh", "tool:1", "-c"]
 
 
@@ -165,7 +167,7 @@ def test_an_image_of_the_directory_counts_by_its_content(place: Place) -> None:
     assert str(place.data / "tool.sif") in words
     (place.data / "tool.sif").write_text("2")
     tasks = {"t": {"run": "echo x > out", "outputs": ["out"], "container": "tool.sif"}}
-    rest = find_rest(weft.load({"tasks": tasks}), Options(directory=place.data))
+    rest = find_rest(foreplan.load({"tasks": tasks}), Options(directory=place.data))
     assert rest.reasons == {"t": "its input tool.sif has changed"}
 
 
@@ -184,7 +186,7 @@ def test_the_container_is_part_of_the_key_but_not_the_engine(place: Place) -> No
 
     def reasons(**fields: Any) -> dict[str, str]:
         tasks = {"t": {"run": "echo x > out", "outputs": ["out"], **fields}}
-        return find_rest(weft.load({"tasks": tasks}), Options(directory=place.data)).reasons
+        return find_rest(foreplan.load({"tasks": tasks}), Options(directory=place.data)).reasons
 
     assert reasons(container={"image": "tool:1", "engine": "podman"}) == {}
     assert reasons(container="tool:2") == {"t": "its container has changed"}
@@ -206,23 +208,23 @@ def test_what_is_not_there_is_said_before_anything_begins(
 ) -> None:
     tasks = {"a": {"run": "echo x > a", "outputs": ["a"]}, "t": {"run": "true", **fields}}
     with pytest.raises(InputError, match=f"t cannot be run: .*{problem}"):
-        weft.run({"tasks": tasks}, "local:1", dir=place.data)
+        foreplan.run({"tasks": tasks}, "local:1", dir=place.data)
     assert not list(place.data.iterdir())
 
 
 def test_an_image_that_is_not_there_is_said(place: Place) -> None:
     place.add("apptainer")
     with pytest.raises(InputError, match=r"its container 'tool\.sif' is not there"):
-        weft.run({"tasks": {"t": {"run": "true", "container": "tool.sif"}}}, dir=place.data)
+        foreplan.run({"tasks": {"t": {"run": "true", "container": "tool.sif"}}}, dir=place.data)
 
 
 def test_a_failed_command_is_kept_as_a_script_that_runs_it_there(place: Place) -> None:
     place.add("docker")
     tasks: dict[str, dict[str, Any]] = {
-        "t": {"run": "echo $A > out; test -e $WEFT_DIR/ok", "env": {"A": "x"}}
+        "t": {"run": "echo $A > out; test -e $FOREPLAN_DIR/ok", "env": {"A": "x"}}
     }
     tasks["t"] |= {"container": "tool:1"}
-    failed = weft.run({"tasks": tasks}, "local:1", dir=place.data)
+    failed = foreplan.run({"tasks": tasks}, "local:1", dir=place.data)
     ran, ended = place.seen()
     name = ran[ran.index("--name") + 1]
     assert ended == ["docker", "rm", "--force", name]

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from weft.checks.runs import check_run
-from weft.ic import Dag, best_order
-from weft.model.events import Event
-from weft.report.data import report_of
-from weft.report.tables import strategy_of
-from weft.runs import Outcome, Session
-from weft.runs.home import RunHome
-from weft.runs.journal import Contents, read
-from weft.runs.replay import replay
-from weft.runs.session import Silent
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.ic import Dag, best_order
+from foreplan.model.events import Event
+from foreplan.report.data import report_of
+from foreplan.report.tables import strategy_of
+from foreplan.runs import Outcome, Session
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import Contents, read
+from foreplan.runs.replay import replay
+from foreplan.runs.session import Silent
 
 WIDTH = 12
 
 
 @pytest.fixture(autouse=True)
 def _own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "history"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "history"))
     (tmp_path / "data").mkdir()
 
 
@@ -63,7 +63,7 @@ def stages(rows: int = 2, unlike: bool = False) -> dict[str, Any]:
 
 def go(tmp_path: Path, workflow: Any, listener: Silent, **options: Any) -> Outcome:
     data = tmp_path / "data"
-    return weft.run(workflow, "local:2", dir=data, listener=listener, **options)
+    return foreplan.run(workflow, "local:2", dir=data, listener=listener, **options)
 
 
 def checked(outcome: Outcome) -> Contents:
@@ -129,7 +129,7 @@ def test_not_for_the_last_few(tmp_path: Path) -> None:
 @pytest.mark.parametrize("after", [1, 8, 15])
 def test_stopped_and_gone_on_with(tmp_path: Path, after: int) -> None:
     """Before the change, about then, and after it."""
-    workflow = weft.load(stages(rows=3))
+    workflow = foreplan.load(stages(rows=3))
     outcome = go(tmp_path, workflow, Ears(after))
     assert outcome.status == "stopped"
     outcome = go(tmp_path, workflow, Ears(), resume=outcome.id)
@@ -141,7 +141,7 @@ def test_stopped_and_gone_on_with(tmp_path: Path, after: int) -> None:
 def test_failures_and_the_change(tmp_path: Path) -> None:
     tasks = stages(rows=3)
     for name, task in tasks["tasks"].items():
-        once = f'mkdir "$WEFT_DIR/once-{name}" 2>/dev/null && exit 3; '
+        once = f'mkdir "$FOREPLAN_DIR/once-{name}" 2>/dev/null && exit 3; '
         task["run"] = once + task["run"]
     outcome = go(tmp_path, tasks, Ears(), retries=1)
     assert outcome.ok

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from twins.situations import random_instance
-from weft.errors import InputError
-from weft.model import Estimates, Platform, Schedule, Workflow
-from weft.model.events import NewEstimates, NewPlan, StartTask
-from weft.model.resources import Cores
-from weft.runs.entries import (
+import foreplan
+from foreplan.errors import InputError
+from foreplan.model import Estimates, Platform, Schedule, Workflow
+from foreplan.model.events import NewEstimates, NewPlan, StartTask
+from foreplan.model.resources import Cores
+from foreplan.runs.entries import (
     check_same,
     commands_to_dict,
     entry_from_dict,
@@ -23,7 +22,8 @@ from weft.runs.entries import (
     workflow_from_entry,
     workflow_to_entry,
 )
-from weft.runs.journal import plain
+from foreplan.runs.journal import plain
+from twins.situations import random_instance
 
 FILES: dict[str, Any] = {
     "name": "files",
@@ -62,9 +62,9 @@ def test_random_workflows(seed: int) -> None:
 
 
 def test_files_and_flows() -> None:
-    workflow = weft.load(FILES)
+    workflow = foreplan.load(FILES)
     same(workflow, workflow_from_entry(written(workflow)))
-    flow = weft.Flow("f")
+    flow = foreplan.Flow("f")
     first = flow.task(max, [1, 2])
     flow.task(sum, [first, first])
     flow.task(min, [first, 1], retries=1)
@@ -74,19 +74,19 @@ def test_files_and_flows() -> None:
 
 def changed(**tasks: Any) -> Workflow:
     body = {**FILES["tasks"], **tasks}
-    return weft.load({**FILES, "tasks": {t: fields for t, fields in body.items() if fields}})
+    return foreplan.load({**FILES, "tasks": {t: fields for t, fields in body.items() if fields}})
 
 
 def test_what_has_changed_is_said() -> None:
-    old = weft.load(FILES)
-    check_same(old, weft.load(FILES), "r")
+    old = foreplan.load(FILES)
+    check_same(old, foreplan.load(FILES), "r")
     cases: list[tuple[Workflow, str]] = [
         (changed(b={"run": "cp -r x y", "inputs": ["x"], "outputs": ["y"]}), "changed: b"),
         (changed(b={**FILES["tasks"]["b"], "shell": "bash"}), "changed: b"),
         (changed(d={"run": "ls y *", "ignores": ["y", "x", "*"]}), "changed: d"),
         (changed(e={"run": "true"}), "new: e"),
         (changed(b=None), "gone: b"),
-        (weft.load({**FILES, "edges": [["a", "c", 5]]}), "edges, files, order or name"),
+        (foreplan.load({**FILES, "edges": [["a", "c", 5]]}), "edges, files, order or name"),
     ]
     for new, words in cases:
         with pytest.raises(InputError, match=words) as caught:
@@ -107,26 +107,26 @@ ASKING: dict[str, Any] = {
 
 
 def test_what_tasks_ask_for_is_journalled() -> None:
-    workflow = weft.load(ASKING)
+    workflow = foreplan.load(ASKING)
     again = workflow_from_entry(written(workflow))
     same(workflow, again)
     assert again.pools == {"licence": 2.0}
     assert written(again) == written(workflow)
-    assert "pools" not in written(weft.load(FILES))
-    assert not any("request" in spec for spec in written(weft.load(FILES))["specs"].values())
-    other = weft.load({**ASKING, "tasks": {**ASKING["tasks"], "c": {"cost": 1, "cores": 2}}})
+    assert "pools" not in written(foreplan.load(FILES))
+    assert not any("request" in spec for spec in written(foreplan.load(FILES))["specs"].values())
+    other = foreplan.load({**ASKING, "tasks": {**ASKING["tasks"], "c": {"cost": 1, "cores": 2}}})
     with pytest.raises(InputError, match="changed: c"):
         check_same(workflow, other, "r")
 
 
 def hosts() -> Platform:
-    return weft.load_platform(
+    return foreplan.load_platform(
         {"hosts": {"big": {"cores": 2, "memory": "8GB", "gpus": 1}}, "pools": {"licence": 1}}
     )
 
 
 def test_estimates_are_journalled_with_the_needs_of_tasks() -> None:
-    workflow, platform = weft.load(ASKING), hosts()
+    workflow, platform = foreplan.load(ASKING), hosts()
     new = NewEstimates(3.0, Estimates.declared(workflow, platform), platform)
     content = json.loads(json.dumps(plain(entry_to_dict(new))))
     again = entry_from_dict(content, workflow, platform)
@@ -143,7 +143,7 @@ def test_estimates_are_journalled_with_the_needs_of_tasks() -> None:
 
 
 def test_plans_and_commands_are_journalled_with_cores() -> None:
-    workflow, platform = weft.load(ASKING), hosts()
+    workflow, platform = foreplan.load(ASKING), hosts()
     needs = Estimates.declared(workflow, platform).needs
     cores = Cores(np.array([0, 2, 3, 4]), np.array([0, 1, 0, 1]))
     times = np.arange(3.0)
@@ -162,7 +162,7 @@ def test_plans_and_commands_are_journalled_with_cores() -> None:
 
 def test_categories_of_functions_may_change() -> None:
     """They follow from where the program is."""
-    old, new = (weft.load({"tasks": {"f": {"category": c}}}) for c in ("__main__.f", "rna/f"))
+    old, new = (foreplan.load({"tasks": {"f": {"category": c}}}) for c in ("__main__.f", "rna/f"))
     check_same(old, new, "r", functions=True)
     with pytest.raises(InputError, match="changed: f"):
         check_same(old, new, "r")

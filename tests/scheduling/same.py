@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from foreplan import registry
+from foreplan.errors import ForeplanError
+from foreplan.ic import best_order
+from foreplan.ic.shapes import compose
+from foreplan.model import Run, Schedule, Situation
 from simulation.worlds import random_case, specs
 from twins.priced import with_prices
 from twins.situations import random_situation
-from weft import registry
-from weft.errors import WeftError
-from weft.ic import best_order
-from weft.ic.shapes import compose
-from weft.model import Run, Schedule, Situation
 
 FIELDS = ("processor", "start", "finish")
 
@@ -62,7 +62,7 @@ def _planned(name: str, situation: Situation) -> str:
     }
     try:
         return of_plan(registry.planner(name + limits.get(name, "")).plan(situation))
-    except WeftError as error:
+    except ForeplanError as error:
         return str(error)
 
 

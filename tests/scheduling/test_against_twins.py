@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.model import Situation
+from foreplan.scheduling.kernels.ranks import downward_rank
+from foreplan.scheduling.planning import Planning
 from repeated import FIRST, examples, repetitions
 from twins import SEARCHES, TWINS
 from twins.ranks import rank_d, rank_u
 from twins.situations import random_situation, situations
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.model import Situation
-from weft.scheduling.kernels.ranks import downward_rank
-from weft.scheduling.planning import Planning
 
 SLOW = {"gain1", "gain2", "gain3"}  # twins that rebuild a schedule for every single change
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from twins.situations import random_situation
-from weft import registry
-from weft.arrays import FloatArray
-from weft.checks.schedules import check_schedule
-from weft.ends import STANDS_STILL
-from weft.errors import PlanningError
-from weft.model import (
+from foreplan import registry
+from foreplan.arrays import FloatArray
+from foreplan.checks.schedules import check_schedule
+from foreplan.ends import STANDS_STILL
+from foreplan.errors import PlanningError
+from foreplan.model import (
     Attempts,
     Estimates,
     Platform,
@@ -22,6 +21,7 @@ from weft.model import (
     Situation,
     Workflow,
 )
+from twins.situations import random_situation
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 PLANNERS = registry.planner_names()

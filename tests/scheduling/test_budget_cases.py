@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import InputError, TooLateError, UnaffordableError
-from weft.model import Schedule, Situation, affordable
-from weft.spec import spec_of
-from weft_reproductions.budget.cases import Dag, Instance
+import foreplan
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InputError, TooLateError, UnaffordableError
+from foreplan.model import Schedule, Situation, affordable
+from foreplan.spec import spec_of
+from foreplan_reproductions.budget.cases import Dag, Instance
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 VARIANTS = ["loss1", "loss2", "loss3", "gain1", "gain2", "gain3"]
@@ -33,8 +33,8 @@ def situation_of(
     """Tasks t0, t1, ... by their costs on each machine."""
     n = len(next(iter(costs.values())))
     tasks = {f"t{i}": {"cost": {m: costs[m][i] for m in costs}} for i in range(n)}
-    workflow = weft.load({"tasks": tasks, "edges": edges or []})
-    return Situation.at_start(workflow, weft.load_platform({"processors": prices}))
+    workflow = foreplan.load({"tasks": tasks, "edges": edges or []})
+    return Situation.at_start(workflow, foreplan.load_platform({"processors": prices}))
 
 
 def planned(spec: str, situation: Situation) -> Schedule:
@@ -98,7 +98,7 @@ def test_of_equally_cheap_machines_the_cheapest_plan_takes_the_fastest(
         planned(f"{name}[budget=1.5,faithful={faithful}]", situation)
     with pytest.raises(UnaffordableError, match=r"costs 1.6 \(and ends at 4 s\)"):
         planned("best-affordable[budget=1.5]", situation)
-    first = weft.api.pareto(situation.workflow, situation.platform).points[0]
+    first = foreplan.api.pareto(situation.workflow, situation.platform).points[0]
     assert first.makespan == 4.0
 
 
@@ -324,7 +324,7 @@ def test_a_plan_says_who_made_it(name: str) -> None:
 @every_variant
 def test_from_the_paper_s_figure_1(name: str) -> None:
     """HEFT's printed schedule is the start, and is given where it can be paid for."""
-    workflow = weft.load(GOLDENS / "budget-figure1.workflow.yaml")
+    workflow = foreplan.load(GOLDENS / "budget-figure1.workflow.yaml")
     content = json.loads((GOLDENS / "budget-figure1.expected.json").read_text())
     prices = {"m0": {"price": 3.0}, "m1": {"price": 2.0}, "m2": {"price": 1.0}}
     links = [
@@ -332,7 +332,7 @@ def test_from_the_paper_s_figure_1(name: str) -> None:
         ["m0", "m2", {"time_per_unit": 3}],
         ["m1", "m2", {"time_per_unit": 0.9}],
     ]
-    platform = weft.load_platform({"processors": prices, "links": links})
+    platform = foreplan.load_platform({"processors": prices, "links": links})
     situation = Situation.at_start(workflow, platform)
     first = planned("heft", situation)
     assert first.makespan == pytest.approx(content["heft"]["makespan"])

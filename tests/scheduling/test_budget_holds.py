@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import PlanningError, UnaffordableError
+from foreplan.model import Freedom, Schedule, Situation, affordable, forecast
 from twins.priced import any_priced, priced
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import PlanningError, UnaffordableError
-from weft.model import Freedom, Schedule, Situation, affordable, forecast
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

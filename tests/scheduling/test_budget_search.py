@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import PlanningError, TooLateError, UnaffordableError
+from foreplan.model import Freedom, Schedule, Situation, affordable, forecast
 from twins.budget import Shop
 from twins.priced import any_priced, between, priced
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import PlanningError, TooLateError, UnaffordableError
-from weft.model import Freedom, Schedule, Situation, affordable, forecast
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

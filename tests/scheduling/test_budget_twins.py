@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import UnaffordableError
+from foreplan.generators import generate, generate_platform
+from foreplan.model import Schedule, Situation
 from repeated import examples, repetitions
 from twins import hbmct, heft
 from twins.budget import Shop, Unaffordable, gain, loss, makespan
 from twins.priced import between, priced, with_prices
 from twins.situations import random_situation
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import UnaffordableError
-from weft.generators import generate, generate_platform
-from weft.model import Schedule, Situation
 
 STARTS = {"heft": heft, "hbmct": hbmct}
 FAMILIES: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from charts.schedules import even, placed, platform, random_schedule, workflow
-from weft.model import Item, Schedule, Workflow
-from weft.scheduling.critical import Bound, critical_path, critical_steps
+from foreplan.model import Item, Schedule, Workflow
+from foreplan.scheduling.critical import Bound, critical_path, critical_steps
 
 
 def steps(schedule: Schedule) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""What a budget gives, a deadline finds again: in time, and no dearer (WEFT_DEADLINES=500)."""
+"""What a budget gives, a deadline finds again: in time, and no dearer (FOREPLAN_DEADLINES=500)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import weft
-from weft import registry
-from weft.errors import UnaffordableError, rounded_up
-from weft.generators import generate, generate_platform
-from weft.model import Situation, affordable
+import foreplan
+from foreplan import registry
+from foreplan.errors import UnaffordableError, rounded_up
+from foreplan.generators import generate, generate_platform
+from foreplan.model import Situation, affordable
 
-TRIED = int(os.environ.get("WEFT_DEADLINES", "12"))
+TRIED = int(os.environ.get("FOREPLAN_DEADLINES", "12"))
 FAMILIES = (
     ("random_layered", {"tasks": 12}),
     ("fft", {"points": 4}),
@@ -52,10 +52,10 @@ def test_the_end_of_a_plan_within_a_budget_is_a_deadline_that_costs_no_more(seed
     situation, budget = drawn(seed)
     wf, pf = situation.workflow, situation.platform
     try:
-        plan = weft.plan(wf, pf, budget=budget)
+        plan = foreplan.plan(wf, pf, budget=budget)
     except UnaffordableError as error:  # by the unit
-        plan = weft.plan(wf, pf, budget=error.cost)
+        plan = foreplan.plan(wf, pf, budget=error.cost)
     for deadline in (plan.makespan, float(rounded_up(plan.makespan))):
-        again = weft.plan(wf, pf, deadline=deadline)
+        again = foreplan.plan(wf, pf, deadline=deadline)
         assert again.makespan <= deadline * (1 + 1e-9)
         assert affordable(again.cost, plan.cost)

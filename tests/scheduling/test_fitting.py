@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from repeated import FIRST, examples, repetitions
-from twins import slack as slow_slack
-from twins.demanding import demanding_situation, demanding_situations
-from twins.fitting import WIDE_TWINS, Fits, Plan
-from twins.situations import random_situation
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import InputError, InvalidScheduleError, PlanningError
-from weft.model import (
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InputError, InvalidScheduleError, PlanningError
+from foreplan.model import (
     Attempts,
     Estimates,
     Freedom,
@@ -31,12 +26,17 @@ from weft.model import (
     Workflow,
     forecast,
 )
-from weft.model.amounts import Amount
-from weft.model.resources import Cores, Host, Request, declared_needs
-from weft.scheduling.fitting import needed
-from weft.scheduling.planners._reassigning import BudgetTable
-from weft.scheduling.projection import project
-from weft.scheduling.slack import slack_and_spare, staying, steps_before
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import Cores, Host, Request, declared_needs
+from foreplan.scheduling.fitting import needed
+from foreplan.scheduling.planners._reassigning import BudgetTable
+from foreplan.scheduling.projection import project
+from foreplan.scheduling.slack import slack_and_spare, staying, steps_before
+from repeated import FIRST, examples, repetitions
+from twins import slack as slow_slack
+from twins.demanding import demanding_situation, demanding_situations
+from twins.fitting import WIDE_TWINS, Fits, Plan
+from twins.situations import random_situation
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

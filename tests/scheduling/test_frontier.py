@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft.api import pareto
-from weft.checks.schedules import check_schedule
-from weft.errors import InputError, UnaffordableError
-from weft.generators import generate, generate_platform
-from weft.model import (
+import foreplan
+from foreplan.api import pareto
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InputError, UnaffordableError
+from foreplan.generators import generate, generate_platform
+from foreplan.model import (
     Estimates,
     Freedom,
     Link,
@@ -29,10 +29,10 @@ from weft.model import (
     affordable,
     forecast,
 )
-from weft.scheduling.frontier import FINEST, Frontier, Point, frontier, knee
-from weft.scheduling.planners._ladder import RUNGS, Ladder
-from weft.scheduling.planners._search import FoundPlan
-from weft.whatif.answer import knee as knee_of_counts
+from foreplan.scheduling.frontier import FINEST, Frontier, Point, frontier, knee
+from foreplan.scheduling.planners._ladder import RUNGS, Ladder
+from foreplan.scheduling.planners._search import FoundPlan
+from foreplan.whatif.answer import knee as knee_of_counts
 
 SMALL: dict[str, Any] = {
     "tasks": {
@@ -73,7 +73,7 @@ def check_frontier(found: Frontier) -> None:
 
 def test_by_hand() -> None:
     # all on slow for nothing; left on fast while right is on slow; all on fast
-    found = pareto(weft.load(SMALL), weft.load_platform(MACHINES))
+    found = pareto(foreplan.load(SMALL), foreplan.load_platform(MACHINES))
     check_frontier(found)
     assert figures(found.points) == [(0, 13), (6, 7), (16.5, 5.5)]
     assert [point.budget for point in found.points] == [0, 6, 16.5]
@@ -91,19 +91,19 @@ def test_by_hand() -> None:
 
 
 def test_of_a_named_planner() -> None:
-    workflow, platform = weft.load(SMALL), weft.load_platform(MACHINES)
+    workflow, platform = foreplan.load(SMALL), foreplan.load_platform(MACHINES)
     found = pareto(workflow, platform, "peft")
     check_frontier(found)
     assert {point.schedule.planner for point in found.points} == {
         "best-affordable[start=peft,quick=true]"
     }
     for point in found.points:
-        assert same(point.schedule, weft.plan(workflow, platform, "peft", point.budget))
+        assert same(point.schedule, foreplan.plan(workflow, platform, "peft", point.budget))
 
 
 def test_nothing_has_a_price() -> None:
     free = {"processors": {"fast": {"speed": 2}, "slow": {}}}
-    found = pareto(weft.load(SMALL), weft.load_platform(free))
+    found = pareto(foreplan.load(SMALL), foreplan.load_platform(free))
     assert found.free
     assert figures(found.points) == [(0, 5.5)]
     assert (found.points[0].budget, found.knee, found.within(0)) == (0, None, 0)
@@ -111,8 +111,8 @@ def test_nothing_has_a_price() -> None:
 
 def test_the_cheapest_is_the_fastest() -> None:
     machines = {"processors": {"good": {"speed": 2, "price": 1}, "bad": {"price": 9}}}
-    workflow = weft.load({"tasks": {"a": {"cost": 4}}})
-    found = pareto(workflow, weft.load_platform(machines))
+    workflow = foreplan.load({"tasks": {"a": {"cost": 4}}})
+    found = pareto(workflow, foreplan.load_platform(machines))
     assert not found.free
     assert figures(found.points) == [(2, 2)]
     assert found.points[0].budget == 2
@@ -121,17 +121,17 @@ def test_the_cheapest_is_the_fastest() -> None:
 
 def test_too_few_points() -> None:
     with pytest.raises(InputError, match="at least 2 points, not 1"):
-        pareto(weft.load(SMALL), weft.load_platform(MACHINES), points=1)
+        pareto(foreplan.load(SMALL), foreplan.load_platform(MACHINES), points=1)
 
 
 def test_a_budget_that_cannot_be() -> None:
     with pytest.raises(InputError, match="the budget must be"):
-        pareto(weft.load(SMALL), weft.load_platform(MACHINES), budget=-1)
+        pareto(foreplan.load(SMALL), foreplan.load_platform(MACHINES), budget=-1)
 
 
 def test_progress_only_grows_and_ends() -> None:
     seen: list[float] = []
-    pareto(weft.load(SMALL), weft.load_platform(MACHINES), points=9, progress=seen.append)
+    pareto(foreplan.load(SMALL), foreplan.load_platform(MACHINES), points=9, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[0] > 0
     assert seen[-1] == 1
@@ -171,7 +171,7 @@ def one_task(*steps: tuple[float, float]) -> Situation:
     """A task that may cost so much and take so long."""
     takes = {f"p{k}": makespan for k, (_, makespan) in enumerate(steps)}
     processors = [Processor(f"p{k}", price=c / m) for k, (c, m) in enumerate(steps)]
-    workflow = weft.load({"tasks": {"t": {"cost": takes}}})
+    workflow = foreplan.load({"tasks": {"t": {"cost": takes}}})
     return Situation.at_start(workflow, Platform.build(processors))
 
 
@@ -255,7 +255,7 @@ def priced(draw: st.DrawFn) -> tuple[Workflow, Platform]:
         Processor(name, price=float(rng.uniform(0, 3)), billing=billing) for name in names
     ]
     platform = Platform.build(processors, Link(price=link))
-    return weft.load({"tasks": tasks, "edges": edges}), platform
+    return foreplan.load({"tasks": tasks, "edges": edges}), platform
 
 
 @settings(max_examples=12, deadline=None)
@@ -265,15 +265,15 @@ def test_every_point_is_given_when_asked_for(instance: tuple[Workflow, Platform]
     found = pareto(workflow, platform, points=7)
     check_frontier(found)
     for point in found.points:
-        again = weft.plan(workflow, platform, budget=point.budget)
+        again = foreplan.plan(workflow, platform, budget=point.budget)
         assert same(point.schedule, again)
         assert again.cost == pytest.approx(point.cost)
         assert again.planner == point.schedule.planner
-    fastest = weft.plan(workflow, platform)
+    fastest = foreplan.plan(workflow, platform)
     assert found.points[-1].makespan <= fastest.makespan * (1 + 1e-9)
     if found.points[0].cost > 0 and platform.adds_up:  # else a path may lead below the cheapest
         with pytest.raises(UnaffordableError):
-            weft.plan(workflow, platform, budget=found.points[0].cost * 0.999)
+            foreplan.plan(workflow, platform, budget=found.points[0].cost * 0.999)
 
 
 def test_a_plan_that_costs_less_than_the_cheapest_by_task_is_no_reason_to_give_up() -> None:
@@ -287,7 +287,7 @@ def test_a_plan_that_costs_less_than_the_cheapest_by_task_is_no_reason_to_give_u
     edges = [[f"t{pair[0]}", f"t{pair[1]}", size] for pair, size in sizes.items()]
     processors = [Processor("p0", price=1.29332911), Processor("p1", price=1.37425995)]
     platform = Platform.build(processors, Link(price=0.5))
-    found = pareto(weft.load({"tasks": tasks, "edges": edges}), platform, points=7)
+    found = pareto(foreplan.load({"tasks": tasks, "edges": edges}), platform, points=7)
     check_frontier(found)
 
 
@@ -312,15 +312,15 @@ def test_no_rung_is_climbed_twice_from_the_same_starts(
         assert len(climbed) <= RUNGS + 2
     assert len(found.points) > 3
     for point in found.points:
-        alone = weft.plan(workflow, platform, spec, budget=point.budget)
+        alone = foreplan.plan(workflow, platform, spec, budget=point.budget)
         assert same(point.schedule, alone)
         assert point.schedule.by == alone.by
 
 
 def test_in_the_middle_of_a_run_what_is_spent_counts() -> None:
-    from weft.model import Attempts
+    from foreplan.model import Attempts
 
-    workflow, platform = weft.load(SMALL), weft.load_platform(MACHINES)
+    workflow, platform = foreplan.load(SMALL), foreplan.load_platform(MACHINES)
     done = Attempts(
         np.array([workflow.task_names.index("prepare")]),
         np.array([0]),

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twins import gtp as twin
-from twins.troubles import troubled_situation
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.errors import InvalidScheduleError, PlanningError
-from weft.model import (
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.errors import InvalidScheduleError, PlanningError
+from foreplan.model import (
     Attempts,
     Copies,
     Estimates,
@@ -29,6 +27,8 @@ from weft.model import (
     Situation,
     Workflow,
 )
+from twins import gtp as twin
+from twins.troubles import troubled_situation
 
 GTP = registry.planner("gtp")
 

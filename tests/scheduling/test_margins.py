@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import weft
+import foreplan
 from charts.schedules import random_schedule
-from weft.errors import InputError
-from weft.model import ENDS
-from weft.scheduling.critical import arrivals_of, spans_of_plan
-from weft.scheduling.margins import _between, margins, margins_of_attempts
-from weft.scheduling.slack import slack_and_spare
+from foreplan.errors import InputError
+from foreplan.model import ENDS
+from foreplan.scheduling.critical import arrivals_of, spans_of_plan
+from foreplan.scheduling.margins import _between, margins, margins_of_attempts
+from foreplan.scheduling.slack import slack_and_spare
 
 WORKFLOW = {
     "tasks": {"a": {"cost": 2}, "b": {"cost": 5}, "c": {"cost": 1}, "d": {"cost": 1}},
@@ -24,7 +24,7 @@ ANY = np.zeros(0, dtype=np.int32)
 
 
 def test_of_a_plan() -> None:
-    late = weft.margins(weft.plan(weft.load(WORKFLOW), weft.load_platform(TWO)))
+    late = foreplan.margins(foreplan.plan(foreplan.load(WORKFLOW), foreplan.load_platform(TWO)))
     assert late.slack.tolist() == late.spare.tolist() == [0, 0, 4, 0]
     assert late.critical.tolist() == [True, True, False, True]
     assert [step.task for step in late.path] == [0, 1, 3]
@@ -46,32 +46,32 @@ def test_two_readings_agree(seed: int) -> None:
 
 def test_what_has_slack_may_be_that_late() -> None:
     """A run in which one task takes longer by its slack ends as planned, by more it ends later."""
-    wf, pf = weft.load(WORKFLOW), weft.load_platform(TWO)
-    late = weft.margins(weft.plan(wf, pf))
+    wf, pf = foreplan.load(WORKFLOW), foreplan.load_platform(TWO)
+    late = foreplan.margins(foreplan.plan(wf, pf))
     for task, name in enumerate(wf.task_names):
         for more, ends in ((0.0, 8.0), (1.0, 9.0)):
             slower = {n: dict(t) for n, t in WORKFLOW["tasks"].items()}  # type: ignore[attr-defined]
             slower[name]["cost"] += late.slack[task] + more
-            run = weft.plan(weft.load({**WORKFLOW, "tasks": slower}), pf)
+            run = foreplan.plan(foreplan.load({**WORKFLOW, "tasks": slower}), pf)
             assert run.makespan == ends
 
 
 def test_of_a_run_as_it_was() -> None:
     """Without surprises a run has the slack of its plan; with them it is that of what happened."""
-    wf, pf = weft.load(WORKFLOW), weft.load_platform(TWO)
-    calm = weft.margins(weft.simulate(wf, pf, strategy="static", qoi=0))
+    wf, pf = foreplan.load(WORKFLOW), foreplan.load_platform(TWO)
+    calm = foreplan.margins(foreplan.simulate(wf, pf, strategy="static", qoi=0))
     assert calm.slack.tolist() == [0, 0, 4, 0]
     assert [step.task for step in calm.path] == [0, 1, 3]
-    run = weft.simulate(wf, pf, strategy="static", qoi=0.5, seed=3)
-    late, log = weft.margins(run), run.attempts
+    run = foreplan.simulate(wf, pf, strategy="static", qoi=0.5, seed=3)
+    late, log = foreplan.margins(run), run.attempts
     b, c = (log.finish[log.task == task].item() for task in (1, 2))
     assert late.slack[2] == pytest.approx(b - c)
 
 
 def test_one_that_was_cut_short_is_as_late_as_the_next() -> None:
-    wf, pf = weft.load(WORKFLOW), weft.load_platform(TWO)
+    wf, pf = foreplan.load(WORKFLOW), foreplan.load_platform(TWO)
     lost = {"failures": {"p": 3}}
-    run = weft.simulate(wf, pf, world=lost)
+    run = foreplan.simulate(wf, pf, world=lost)
     assert run.failed_attempts == 1
     late = margins_of_attempts(run)
     again = [int(k) for k in np.flatnonzero(run.attempts.task == 1)]
@@ -80,8 +80,8 @@ def test_one_that_was_cut_short_is_as_late_as_the_next() -> None:
 
 
 def test_a_run_that_did_not_everything() -> None:
-    wf, pf = weft.load(WORKFLOW), weft.load_platform(TWO)
-    run = weft.simulate(wf, pf)
+    wf, pf = foreplan.load(WORKFLOW), foreplan.load_platform(TWO)
+    run = foreplan.simulate(wf, pf)
     failed = replace(run.attempts, end=np.full(4, ENDS.index("failed"), dtype=np.int32))
     with pytest.raises(InputError, match="4 tasks of 4 not done"):
-        weft.margins(replace(run, attempts=failed))
+        foreplan.margins(replace(run, attempts=failed))

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-import weft
-from weft.comparison import compare
-from weft.model import Item, Workflow
-from weft.scheduling.nsl import mean_path, nsl
+import foreplan
+from foreplan.comparison import compare
+from foreplan.model import Item, Workflow
+from foreplan.scheduling.nsl import mean_path, nsl
 
 ITEMS = [Item(1.0, a, (b,)) for a, b in ((0, 1), (0, 2), (1, 3), (2, 3))]
 DIAMOND = Workflow.from_items("", ["a", "b", "c", "d"], [1.0] * 4, ITEMS)
@@ -31,8 +31,8 @@ def test_where_a_task_cannot_run_it_has_no_cost() -> None:
 
 
 def test_in_comparisons() -> None:
-    wf = weft.load({"tasks": {"a": {"cost": 4}, "b": {"cost": 4}}, "edges": [["a", "b", 0]]})
-    pf = weft.load_platform({"processors": {"p": {}, "q": {"speed": 2}}})
+    wf = foreplan.load({"tasks": {"a": {"cost": 4}, "b": {"cost": 4}}, "edges": [["a", "b", 0]]})
+    pf = foreplan.load_platform({"processors": {"p": {}, "q": {"speed": 2}}})
     found = compare(wf, pf, "static,fifo", runs=2, qoi=0.2, jobs=1)
     for figures in found.overall:
         assert figures.nsl.mean is not None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from foreplan import native
 from scheduling.same import everything
-from weft import native
 
 TESTS = Path(__file__).parents[1]
 

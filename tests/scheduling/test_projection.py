@@ -9,6 +9,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from foreplan.checks.schedules import check_schedule
+from foreplan.engine.coordinator import Coordinator
+from foreplan.model import Link, Processor, Schedule, Situation
+from foreplan.model.platform import Platform
+from foreplan.scheduling.projection import project, projected_makespan
+from foreplan.simulation.reality import Reality
 from simulation.adapting import (
     AVAILABILITY,
     case_of,
@@ -20,12 +26,6 @@ from simulation.adapting import (
     watched,
 )
 from simulation.worlds import Case
-from weft.checks.schedules import check_schedule
-from weft.engine.coordinator import Coordinator
-from weft.model import Link, Processor, Schedule, Situation
-from weft.model.platform import Platform
-from weft.scheduling.projection import project, projected_makespan
-from weft.simulation.reality import Reality
 
 
 def projections(case: Case, spec: str, since: float = 0.0) -> list[Schedule]:

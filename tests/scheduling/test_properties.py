@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.errors import PlanningError
+from foreplan.model import Attempts, Platform, Schedule, Situation, Workflow
 from twins.situations import random_instance, random_situation, situations
-from weft import registry
-from weft.errors import PlanningError
-from weft.model import Attempts, Platform, Schedule, Situation, Workflow
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -24,12 +24,12 @@ few = settings(max_examples=25, deadline=None)
 
 def planned(name: str, situation: Situation) -> Schedule:
     schedule = registry.planner(name).plan(situation)
-    weft.check_schedule(schedule, situation)
+    foreplan.check_schedule(schedule, situation)
     return schedule
 
 
 def situation_of(workflow: dict[str, Any], platform: dict[str, Any]) -> Situation:
-    return Situation.at_start(weft.load(workflow), weft.load_platform(platform))
+    return Situation.at_start(foreplan.load(workflow), foreplan.load_platform(platform))
 
 
 def tasks(*costs: float) -> dict[str, Any]:

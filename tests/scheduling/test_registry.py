@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft import registry
-from weft.errors import InputError
-from weft.spec import spec_of
+import foreplan
+from foreplan import registry
+from foreplan.errors import InputError
+from foreplan.spec import spec_of
 
 NAMES = registry.planner_names()
 
@@ -26,8 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from weft.model import Freedom, Schedule, Situation
-from weft.scheduling.planning import Planning
+from foreplan.model import Freedom, Schedule, Situation
+from foreplan.scheduling.planning import Planning
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class ToyPlanner:
 # Runs in a copy of the package: prints what each spec of the command line gives.
 TRY = """
 import json, sys
-import weft
-from weft import registry
-from weft.errors import InputError
+import foreplan
+from foreplan import registry
+from foreplan.errors import InputError
 
-results = {"home": weft.__file__, "names": registry.planner_names()}
+results = {"home": foreplan.__file__, "names": registry.planner_names()}
 for spec in sys.argv[1:]:
     try:
         results[spec] = repr(registry.planner(spec))
     except InputError as error:
         results[spec] = str(error)
-wf = weft.load({"tasks": {"a": {"cost": 3}, "b": {"cost": 2}}})
-pf = weft.load_platform({"processors": {"p": {}, "q": {}}})
-schedule = weft.plan(wf, pf, planner="first-one[count=4]")
-weft.check_schedule(schedule)
+wf = foreplan.load({"tasks": {"a": {"cost": 3}, "b": {"cost": 2}}})
+pf = foreplan.load_platform({"processors": {"p": {}, "q": {}}})
+schedule = foreplan.plan(wf, pf, planner="first-one[count=4]")
+foreplan.check_schedule(schedule)
 results["plan"] = schedule.to_dict()
 print(json.dumps(results))
 """
@@ -86,10 +86,12 @@ SPECS = [
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with one more file among the planners, and a private one."""
     home = tmp_path_factory.mktemp("copy")
-    source = Path(weft.__file__).parent
-    shutil.copytree(source, home / "weft", ignore=shutil.ignore_patterns("__pycache__"))
-    (home / "weft" / "scheduling" / "planners" / "first_one.py").write_text(TOY)
-    (home / "weft" / "scheduling" / "planners" / "_helper.py").write_text("raise SystemExit(9)\n")
+    source = Path(foreplan.__file__).parent
+    shutil.copytree(source, home / "foreplan", ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "foreplan" / "scheduling" / "planners" / "first_one.py").write_text(TOY)
+    (home / "foreplan" / "scheduling" / "planners" / "_helper.py").write_text(
+        "raise SystemExit(9)\n"
+    )
     return home
 
 
@@ -108,7 +110,7 @@ def run(copy: Path, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def tried(copy: Path) -> dict[str, Any]:
     results: dict[str, Any] = json.loads(run(copy, TRY, *SPECS))
-    assert Path(results["home"]).parent == copy / "weft"
+    assert Path(results["home"]).parent == copy / "foreplan"
     return results
 
 
@@ -157,7 +159,7 @@ def test_unknown_names_in_the_copy(tried: dict[str, Any]) -> None:
 
 
 def test_the_commands_know_it_too(copy: Path) -> None:
-    code = "from weft.cli import main; main()"
+    code = "from foreplan.cli import main; main()"
     rows = {row["name"]: row for row in json.loads(run(copy, code, "planners", "--json"))}
     assert rows["first-one"] == {
         "name": "first-one",
@@ -225,16 +227,16 @@ def test_an_unknown_option() -> None:
 
 def test_a_planner_is_imported_alone() -> None:
     code = (
-        "import sys; from weft import registry; registry.planner('heft');"
-        "print(sorted(m for m in sys.modules if m.startswith('weft.scheduling.planners.')))"
+        "import sys; from foreplan import registry; registry.planner('heft');"
+        "print(sorted(m for m in sys.modules if m.startswith('foreplan.scheduling.planners.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['weft.scheduling.planners.heft']"
+    assert done.stdout.strip() == "['foreplan.scheduling.planners.heft']"
 
 
 def test_planners_of_one_paper_share_a_file() -> None:
     for name, file in (("cpop", "heft"), ("max-min", "min_min"), ("gain2", "loss_gain")):
-        assert registry.planner_class(name).__module__ == f"weft.scheduling.planners.{file}"
+        assert registry.planner_class(name).__module__ == f"foreplan.scheduling.planners.{file}"
     for names in (NAMES, registry.strategy_names()):
         assert len(set(names)) == len(names)
 

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft import rewind_set
-from weft.errors import InputError
+import foreplan
+from foreplan import rewind_set
+from foreplan.errors import InputError
 
 Edge = tuple[int, int]
 T = TypeVar("T")
@@ -256,14 +256,14 @@ def test_copies_and_life_only_ever_spare(state: State) -> None:
 
 
 PROGRAM = """
-import weft
+import foreplan
 tasks = [f"t{i}" for i in range(40)]
 edges = [(tasks[i], tasks[j]) for i in range(40) for j in range(i + 1, 40) if (i * j) % 7 == 3]
 place = {task: f"p{i % 5}" for i, task in enumerate(tasks)}
 copies = {edge: {"p1", "p2"} for edge in edges[1::2]}
 for reuse in (False, True):
     dead = {"p0", "p2", "p3"}
-    print(weft.rewind_set(edges, place, set(tasks[:30]), set(edges[::2]), copies, dead, reuse))
+    print(foreplan.rewind_set(edges, place, set(tasks[:30]), set(edges[::2]), copies, dead, reuse))
 """
 
 
@@ -287,6 +287,6 @@ def test_a_long_chain_takes_no_recursion_and_no_time() -> None:
     n = 50_000
     chain = [(i, i + 1) for i in range(n - 1)]
     began = time.process_time()
-    found = weft.rewind_set(chain, dict.fromkeys(range(n), 0), range(n - 1), [], {}, [0], False)
+    found = foreplan.rewind_set(chain, dict.fromkeys(range(n), 0), range(n - 1), [], {}, [0], False)
     assert time.process_time() - began < 10
     assert found == list(range(n - 1, -1, -1))

@@ -9,14 +9,14 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from foreplan.arrays import FloatArray, IntArray
+from foreplan.errors import PlanningError
+from foreplan.model import Freedom, Situation
+from foreplan.scheduling.kernels.placement import place_in_order
+from foreplan.scheduling.kernels.reassignment import SHORTER, makespans_after, makespans_along
+from foreplan.scheduling.kernels.trials import HELPS, descend, workspace_for
+from foreplan.scheduling.planners._reassigning import BudgetTable, Shortening
 from twins.priced import any_priced
-from weft.arrays import FloatArray, IntArray
-from weft.errors import PlanningError
-from weft.model import Freedom, Situation
-from weft.scheduling.kernels.placement import place_in_order
-from weft.scheduling.kernels.reassignment import SHORTER, makespans_after, makespans_along
-from weft.scheduling.kernels.trials import HELPS, descend, workspace_for
-from weft.scheduling.planners._reassigning import BudgetTable, Shortening
 
 seeds = st.integers(0, 2**32 - 1)
 some_leave = st.sampled_from([inf, inf, 1.0, 1.3])

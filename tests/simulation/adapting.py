@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulation.worlds import Case, Checked, same_record
-from twins.situations import random_instance
-from weft import registry
-from weft.arrays import FloatArray
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.model import (
+from foreplan import registry
+from foreplan.arrays import FloatArray
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.model import (
     Item,
     Link,
     Platform,
@@ -25,7 +23,7 @@ from weft.model import (
     TaskSpec,
     Workflow,
 )
-from weft.model.events import (
+from foreplan.model.events import (
     Event,
     ProcessorGone,
     ProcessorJoined,
@@ -33,8 +31,10 @@ from weft.model.events import (
     SpeedChanged,
     TaskFinished,
 )
-from weft.simulation.reality import Reality, platform_changes
-from weft.simulation.simulated import SimulatedExecutor
+from foreplan.simulation.reality import Reality, platform_changes
+from foreplan.simulation.simulated import SimulatedExecutor
+from simulation.worlds import Case, Checked, same_record
+from twins.situations import random_instance
 
 JOINED, GONE, LEAVING = ProcessorJoined, ProcessorGone, ProcessorLeaving
 AVAILABILITY, FINISHED = SpeedChanged, TaskFinished

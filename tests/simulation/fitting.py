@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from simulation.worlds import Checked
-from weft import registry
-from weft.arrays import FloatArray
-from weft.checks.runs import check_run
-from weft.contracts import Order, Planner
-from weft.engine.budget import BudgetTracker
-from weft.model import (
+from foreplan import registry
+from foreplan.arrays import FloatArray
+from foreplan.checks.runs import check_run
+from foreplan.contracts import Order, Planner
+from foreplan.engine.budget import BudgetTracker
+from foreplan.model import (
     Estimates,
     Freedom,
     Item,
@@ -26,11 +25,12 @@ from weft.model import (
     TaskSpec,
     Workflow,
 )
-from weft.model.amounts import Amount
-from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
-from weft.model.resources import Cores, Host, Request
-from weft.simulation.reality import Reality
-from weft.simulation.simulate import simulate_run
+from foreplan.model.amounts import Amount
+from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.model.resources import Cores, Host, Request
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulate import simulate_run
+from simulation.worlds import Checked
 
 
 class Obvious:

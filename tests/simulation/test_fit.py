@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from foreplan import registry
+from foreplan.contracts import Order
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver
+from foreplan.model import Estimates, Run, Workflow
+from foreplan.model.events import Event, ProcessorJoined
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulate import simulate_run
+from foreplan.simulation.simulated import SimulatedExecutor
 from repeated import repetitions
 from simulation.fitting import FitCase, Obvious, fit_case
 from simulation.worlds import same_record
 from twins.fit_run import Job
 from twins.fit_run import run as fit_run
-from weft import registry
-from weft.contracts import Order
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver
-from weft.model import Estimates, Run, Workflow
-from weft.model.events import Event, ProcessorJoined
-from weft.simulation.reality import Reality
-from weft.simulation.simulate import simulate_run
-from weft.simulation.simulated import SimulatedExecutor
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

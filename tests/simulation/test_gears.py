@@ -8,12 +8,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from repeated import repetitions
-from simulation.worlds import Case, random_case, same_record, specs
-from weft import registry
-from weft.checks.runs import check_run
-from weft.engine.driver import StuckError
-from weft.model import (
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.engine.driver import StuckError
+from foreplan.model import (
     Attempts,
     Freedom,
     Item,
@@ -24,9 +22,11 @@ from weft.model import (
     Situation,
     Workflow,
 )
-from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
-from weft.simulation.reality import Reality
-from weft.simulation.simulate import simulate_run
+from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulate import simulate_run
+from repeated import repetitions
+from simulation.worlds import Case, random_case, same_record, specs
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 

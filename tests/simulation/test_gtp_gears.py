@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from foreplan.model import ENDS, Run
 from simulation.adapting import leaving
 from simulation.worlds import Case, random_case, same_record
-from weft.model import ENDS, Run
 
 SPECS = ["gtp", "gtp/c", "gtp/r[period=100]", "gtp/c/r[period=4%]", "dls/sr"]
 

@@ -1,6 +1,6 @@
 """Runs of real workflows in which one processor after the other dies: all finish, all are valid.
 
-A few scenarios here; WEFT_FAILURE_SCENARIOS=1000 runs as many, each with all four strategies.
+A few scenarios here; FOREPLAN_FAILURE_SCENARIOS=1000 runs as many, each with all four strategies.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft import registry
-from weft.checks.runs import check_run
-from weft.formats import load
-from weft.model import Estimates, Link, Platform, Processor, Run, Situation, Workflow
-from weft.model.events import ProcessorGone
-from weft.simulation.reality import draw
-from weft.simulation.scenario import Scenario
-from weft.simulation.scenarios import with_scenario
-from weft.simulation.simulate import simulate_run
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.formats import load
+from foreplan.model import Estimates, Link, Platform, Processor, Run, Situation, Workflow
+from foreplan.model.events import ProcessorGone
+from foreplan.simulation.reality import draw
+from foreplan.simulation.scenario import Scenario
+from foreplan.simulation.scenarios import with_scenario
+from foreplan.simulation.simulate import simulate_run
 
 TRACES = sorted((Path(__file__).parents[3] / "shared" / "workflows").glob("*.json"))
-SCENARIOS = int(os.environ.get("WEFT_FAILURE_SCENARIOS", "8"))
+SCENARIOS = int(os.environ.get("FOREPLAN_FAILURE_SCENARIOS", "8"))
 LARGEST = 1200 if SCENARIOS > 8 else 300  # tasks
 STRATEGIES = ["gtp", "gtp/c", "gtp/r", "gtp/c/r"]
 

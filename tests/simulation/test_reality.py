@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan.errors import InputError
+from foreplan.formats import load, load_platform, load_world
+from foreplan.model import Estimates
+from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.simulation import reality
 from model.told import whom
-from weft.errors import InputError
-from weft.formats import load, load_platform, load_world
-from weft.model import Estimates
-from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
-from weft.simulation import reality
 
 WORKFLOW = load(
     {
@@ -131,7 +131,7 @@ def test_the_library_names_the_file_of_the_world(tmp_path: Path) -> None:
     path = tmp_path / "world.yaml"
     path.write_text("failures: {p9: 3}")
     with pytest.raises(InputError) as caught:
-        weft.simulate(WORKFLOW, PLATFORM, world=path)
+        foreplan.simulate(WORKFLOW, PLATFORM, world=path)
     assert (caught.value.source, caught.value.place) == (str(path), "failures.p9")
 
 
@@ -141,7 +141,7 @@ def test_a_world_by_hand(by_events: bool) -> None:
     workflow = load({"tasks": {"a": {"cost": 4}, "b": {"cost": 2}}, "edges": [["a", "b"]]})
     platform = load_platform({"processors": {"p": {}}})
     world = {"durations": {"a": 1.5}, "availability": {"p": [[2, 0.5], [6, 1]]}}
-    run = weft.simulate(workflow, platform, world=world, by_events=by_events)
+    run = foreplan.simulate(workflow, platform, world=world, by_events=by_events)
     # a: 2 s, then 4 s at half speed, then the last 2 s of 6; b as estimated
     place = {"processor": "p", "host": "p", "cores": 1, "memory": 0.0}
     assert run.to_dict()["tasks"] == {
@@ -157,7 +157,7 @@ def test_a_slow_link_by_hand() -> None:
          "edges": [["a", "b", 10]]}
     )  # fmt: skip
     platform = load_platform({"processors": {"p": {}, "q": {}}})
-    run = weft.simulate(workflow, platform, world={"bandwidth": [["q", "p", [[7, 0.5]]]]})
+    run = foreplan.simulate(workflow, platform, world={"bandwidth": [["q", "p", [[7, 0.5]]]]})
     assert run.transfers.arrival.tolist() == [4 + 3 + 14]
     assert run.makespan == 22
 
@@ -165,7 +165,7 @@ def test_a_slow_link_by_hand() -> None:
 def test_a_processor_that_dies_by_hand() -> None:
     workflow = load({"tasks": {"a": {"cost": 4}}})
     platform = load_platform({"processors": {"fast": {"speed": 2, "price": 1}, "slow": {}}})
-    run = weft.simulate(workflow, platform, world={"failures": {"fast": 1}})
+    run = foreplan.simulate(workflow, platform, world={"failures": {"fast": 1}})
     assert run.makespan == 5.0
     assert run.cost == 1.0
     one = {"cores": 1, "memory": 0.0}
@@ -173,7 +173,7 @@ def test_a_processor_that_dies_by_hand() -> None:
         **{"processor": "slow", "host": "slow", "start": 1.0, "finish": 5.0},
         **one,
     }
-    back = weft.simulate(workflow, platform, world={"failures": {"fast": [1, 2], "slow": 0.5}})
+    back = foreplan.simulate(workflow, platform, world={"failures": {"fast": [1, 2], "slow": 0.5}})
     assert back.to_dict()["tasks"]["a"] == {
         **{"processor": "fast", "host": "fast", "start": 2.0, "finish": 4.0},
         **one,
@@ -184,7 +184,7 @@ def test_a_host_stands_for_all_of_its_cores() -> None:
     workflow = load({"tasks": {"a": {"cost": 8, "cores": 2}, "b": {"cost": 4}}})
     platform = load_platform({"hosts": {"big": {"cores": 2}, "small": {"cores": 1}}})
     world = {"failures": {"big": [1, 2]}, "availability": {"big": [[0, 0.5]]}}
-    run = weft.simulate(workflow, platform, world=world)
+    run = foreplan.simulate(workflow, platform, world=world)
     assert run.to_dict()["tasks"]["a"] == {
         **{"processor": "big-1", "host": "big", "cores": 2, "memory": 0.0},
         **{"start": 2.0, "finish": 18.0},
@@ -193,4 +193,4 @@ def test_a_host_stands_for_all_of_its_cores() -> None:
     assert [e.more for e in run.changes if isinstance(e, ProcessorJoined)] == [True, False]
     both = {"failures": {"big": [1, 2], "big-2": 5}}
     with pytest.raises(InputError, match="'big' and 'big-2' both speak of 'big-2'"):
-        weft.simulate(workflow, platform, world=both)
+        foreplan.simulate(workflow, platform, world=both)

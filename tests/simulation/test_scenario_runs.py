@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan.checks.runs import check_run
+from foreplan.errors import InputError, PlanningError
+from foreplan.model import Platform
+from foreplan.model.events import SpeedChanged
+from foreplan.model.platform import Processor
+from foreplan.simulation.scenario import MOST_EVENTS
 from repeated import repetitions
 from simulation.worlds import same_record
 from twins.situations import random_instance
-from weft.checks.runs import check_run
-from weft.errors import InputError, PlanningError
-from weft.model import Platform
-from weft.model.events import SpeedChanged
-from weft.model.platform import Processor
-from weft.simulation.scenario import MOST_EVENTS
 
 STRATEGIES = ("static", "slack", "always", "aheft", "spare[planner=dls]", "fifo", "min-min")
 SCENARIOS: list[dict[str, Any]] = [
@@ -40,7 +40,7 @@ def test_runs_are_valid_and_alike_in_both_gears(options: dict[str, Any], strateg
             continue
         try:
             natively, by_events = (
-                weft.simulate(
+                foreplan.simulate(
                     workflow, platform, strategy, qoi=0.2, seed=seed, by_events=gear, **options
                 )
                 for gear in (False, True)
@@ -65,30 +65,32 @@ PLATFORM = Platform.build([Processor(f"p{i}", host=f"h{i}") for i in range(3)])
 
 
 def test_the_same_scenario_for_every_strategy_and_any_durations() -> None:
-    workflow, platform = weft.load(WORKFLOW), PLATFORM
+    workflow, platform = foreplan.load(WORKFLOW), PLATFORM
     options: dict[str, Any] = {"variability": 0.5, "failures": 1, "seed": 4}
-    runs = [weft.simulate(workflow, platform, s, **options) for s in ("static", "aheft", "fifo")]
-    runs.append(weft.simulate(workflow, platform, "static", qoi=0.5, **options))
+    runs = [
+        foreplan.simulate(workflow, platform, s, **options) for s in ("static", "aheft", "fifo")
+    ]
+    runs.append(foreplan.simulate(workflow, platform, "static", qoi=0.5, **options))
     shortest = min(runs, key=lambda run: len(run.changes)).changes
     assert len(shortest) > 20
     assert all(run.changes[: len(shortest)] == shortest for run in runs)
-    exact = weft.simulate(workflow, platform, qoi=0.5, seed=4)
-    varied = weft.simulate(workflow, platform, qoi=0.5, **options)
+    exact = foreplan.simulate(workflow, platform, qoi=0.5, seed=4)
+    varied = foreplan.simulate(workflow, platform, qoi=0.5, **options)
     assert varied.makespan > exact.makespan
     first = varied.attempts.task == exact.attempts.task[0]
     assert varied.attempts.work[first][0] == exact.attempts.work[0]  # the durations are the same
 
 
 def test_a_world_may_give_the_rest() -> None:
-    workflow, platform = weft.load(WORKFLOW), PLATFORM
-    slow = weft.simulate(
+    workflow, platform = foreplan.load(WORKFLOW), PLATFORM
+    slow = foreplan.simulate(
         workflow, platform, world={"durations": {"t1": 100.0}}, variability=0.2, failures=1
     )
     check_run(slow)
     speeds = [event.time for event in slow.changes if isinstance(event, SpeedChanged)]
     assert speeds[-1] > 0.9 * slow.makespan  # they go on, though the plan was far shorter
-    weft.simulate(workflow, platform, world={"failures": {"p0": 3}}, variability=0.2)
-    weft.simulate(workflow, platform, world={"availability": {"p0": [[0, 0.5]]}}, failures=1)
+    foreplan.simulate(workflow, platform, world={"failures": {"p0": 3}}, variability=0.2)
+    foreplan.simulate(workflow, platform, world={"availability": {"p0": [[0, 0.5]]}}, failures=1)
     clashes: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({"availability": {"p0": [[1, 0.5]]}}, {"variability": 0.1}, "availability"),
         ({"bandwidth": [["h0", "h1", [[1, 0.5]]]]}, {"variability": 0.1}, "bandwidth"),
@@ -98,7 +100,7 @@ def test_a_world_may_give_the_rest() -> None:
     ]
     for world, options, place in clashes:
         with pytest.raises(InputError, match="leave one of them out") as caught:
-            weft.simulate(workflow, platform, world=world, **options)
+            foreplan.simulate(workflow, platform, world=world, **options)
         assert caught.value.place == place
 
 
@@ -122,4 +124,4 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("options", "told"), BAD, ids=str)
 def test_bad_options(options: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        weft.simulate(weft.load(WORKFLOW), PLATFORM, **options)
+        foreplan.simulate(foreplan.load(WORKFLOW), PLATFORM, **options)

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreplan.model import Platform
+from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.model.platform import Processor
+from foreplan.simulation import scenarios
+from foreplan.simulation.reality import Reality, platform_changes
+from foreplan.simulation.scenario import EVENT_RATE, Scenario
+from foreplan.simulation.scenarios import HORIZON, horizon, with_scenario
 from model.told import what, whom
-from weft.model import Platform
-from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
-from weft.model.platform import Processor
-from weft.simulation import scenarios
-from weft.simulation.reality import Reality, platform_changes
-from weft.simulation.scenario import EVENT_RATE, Scenario
-from weft.simulation.scenarios import HORIZON, horizon, with_scenario
 
 PLANNED = 100.0
 SPEED, BANDWIDTH, GONE, JOINED = (

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import weft
-import weft.simulation.simulate
+import foreplan
+import foreplan.simulation.simulate
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.generators import generate_platform
+from foreplan.model import Estimates, Situation
+from foreplan.simulation.reality import Reality, draw
 from repeated import repetitions
 from simulation.worlds import Case, random_case
 from twins.situations import random_instance
 from twins.static_run import follow
-from weft import registry
-from weft.checks.runs import check_run
-from weft.generators import generate_platform
-from weft.model import Estimates, Situation
-from weft.simulation.reality import Reality, draw
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -51,7 +51,7 @@ def test_true_estimates_give_the_plan(planner: str) -> None:
     for seed in repetitions(10):
         workflow, platform = random_instance(np.random.default_rng(seed), changes=False)
         case = Case(workflow, platform, Reality(Estimates.declared(workflow, platform).cost))
-        plan = weft.plan(workflow, platform, planner)
+        plan = foreplan.plan(workflow, platform, planner)
         for name in ("static", "slack", "spare", "ideal"):
             run = case.run(f"{name}[planner={planner}]")
             # a task may start before its planned start, where the planner left a gap, so the
@@ -77,13 +77,13 @@ def test_ideal_is_the_plan_with_true_durations(planner: str) -> None:
 @pytest.mark.skipif(not WORKFLOWS, reason="../shared is not here")
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_shared_workflows(path: Path) -> None:
-    workflow = weft.load(path, resources=False)
+    workflow = foreplan.load(path, resources=False)
     platform = generate_platform(4, heterogeneity=0.5, seed=1)
     estimates = Estimates.declared(workflow, platform)
     for planner in PLANNERS:
         policy, made_by = registry.strategy(f"static[planner={planner}]")
         reality = draw(workflow, platform, estimates)
-        run = weft.simulation.simulate.simulate_run(
+        run = foreplan.simulation.simulate.simulate_run(
             workflow, platform, estimates, policy, made_by, reality
         )
         check_run(run, estimates)

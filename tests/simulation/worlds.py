@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foreplan import registry
+from foreplan.checks.runs import check_run
+from foreplan.checks.schedules import check_schedule
+from foreplan.contracts import Order, Planner
+from foreplan.model import Estimates, Freedom, Platform, Run, Schedule, Situation, Workflow
+from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.simulation.reality import Reality, platform_changes
+from foreplan.simulation.simulate import simulate_run
 from twins.situations import random_instance
-from weft import registry
-from weft.checks.runs import check_run
-from weft.checks.schedules import check_schedule
-from weft.contracts import Order, Planner
-from weft.model import Estimates, Freedom, Platform, Run, Schedule, Situation, Workflow
-from weft.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
-from weft.simulation.reality import Reality, platform_changes
-from weft.simulation.simulate import simulate_run
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from foreplan.store import parts
+from foreplan.store.making import made
+from foreplan.store.store import Store
+from foreplan.store.survey import State, Survey
 from store.tiny import Job, workflow_of
-from weft.store import parts
-from weft.store.making import made
-from weft.store.store import Store
-from weft.store.survey import State, Survey
 
 
 def jobs_of(content: list[dict[str, Any]]) -> list[Job]:
@@ -48,7 +48,7 @@ def publish(data: Path, jobs: list[Job]) -> None:
         if survey.states[task] is not State.STALE:
             continue
         job, making = by_name[survey.workflow.task_names[task]], survey.making(task)
-        scratch = data / ".weft" / f"scratch-{secrets.token_hex(4)}"
+        scratch = data / ".foreplan" / f"scratch-{secrets.token_hex(4)}"
         scratch.mkdir()
         files = (*job.inputs, *job.scripts)
         for name, content in job.results({n: (data / n).read_text() for n in files}).items():

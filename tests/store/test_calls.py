@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.model import Call, Ref
-from weft.store import parts
-from weft.store.content import digest_of
-from weft.store.digests import digests_of
-from weft.store.keys import recipe_of_call
-from weft.store.making import call_line
-from weft.store.programs import CallDigests, find_other
-from weft.store.store import KeptResult, Store
-from weft.store.survey import Asked, State, Survey
+import foreplan
+from foreplan.model import Call, Ref
+from foreplan.store import parts
+from foreplan.store.content import digest_of
+from foreplan.store.digests import digests_of
+from foreplan.store.keys import recipe_of_call
+from foreplan.store.making import call_line
+from foreplan.store.programs import CallDigests, find_other
+from foreplan.store.store import KeptResult, Store
+from foreplan.store.survey import Asked, State, Survey
 
 HELPERS = "SCALE = {'k': 1}\ndef helper(x): return x * SCALE['k']\ndef unused(x): return 0"
 PROGRAM = """
@@ -199,12 +199,12 @@ class Results:
         value = self.there.get((kept.run, kept.number))
         return value is not None and digest_of(repr(value).encode()) == kept.content
 
-    def survey(self, flow: weft.Flow) -> Survey:
+    def survey(self, flow: foreplan.Flow) -> Survey:
         workflow, calls = flow.build()
         store = Store.open(self.data, lambda run: False)
         return Survey(workflow, self.data, store, Asked(has_result=self.has), calls)
 
-    def run(self, flow: weft.Flow, run: str) -> list[str]:
+    def run(self, flow: foreplan.Flow, run: str) -> list[str]:
         survey, (workflow, calls) = self.survey(flow), flow.build()
         results: dict[int, Any] = {}
         ran = []
@@ -230,8 +230,8 @@ class Results:
         return ran
 
 
-def sums(first: int, second: int = 1, function: Any = plus) -> weft.Flow:
-    flow = weft.Flow("sums")
+def sums(first: int, second: int = 1, function: Any = plus) -> foreplan.Flow:
+    flow = foreplan.Flow("sums")
     a = flow.task(plus, first, 0, name="a")
     b = flow.task(function, a, second, name="b")
     flow.task(plus, b, 1, name="c")
@@ -274,7 +274,7 @@ def test_the_words_of_calls(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_compared_is_run_again_and_said(tmp_path: Path) -> None:
-    flow = weft.Flow("locks")
+    flow = foreplan.Flow("locks")
     flow.task(locked, 1, name="a")
     results = Results(tmp_path)
     for run in ("r1", "r2"):
@@ -329,8 +329,8 @@ def test_what_is_imported_late_and_is_not_of_the_program(program: Callable[..., 
 
 
 def test_what_only_comes_before(tmp_path: Path) -> None:
-    def flow(first: int) -> weft.Flow:
-        made = weft.Flow("after")
+    def flow(first: int) -> foreplan.Flow:
+        made = foreplan.Flow("after")
         a = made.task(plus, first, name="a")
         made.task(plus, 5, name="b", after=a)
         return made

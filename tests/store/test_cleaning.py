@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from foreplan.store import parts
+from foreplan.store.changes import KeyChange, changes
+from foreplan.store.cleaning import fold_store, foldable
 from store.test_random import Draw, begin, draw_change, draw_end, draw_jobs, number
 from store.tiny import Job
-from weft.store import parts
-from weft.store.changes import KeyChange, changes
-from weft.store.cleaning import fold_store, foldable
 
 
 def never(run: str) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from weft.errors import InputError
-from weft.store import content
-from weft.store.content import Memory, hash_file, settle
-from weft.store.parts import make_folder
+from foreplan.errors import InputError
+from foreplan.store import content
+from foreplan.store.content import Memory, hash_file, settle
+from foreplan.store.parts import make_folder
 
 
 def later() -> None:
@@ -71,7 +71,7 @@ def test_the_clock_is_that_of_the_file_system(
 ) -> None:
     """A machine whose clock is ahead must not take what is new for old."""
     make_folder(tmp_path)
-    monkeypatch.setattr("weft.store.content.time.time_ns", lambda: 2 * 10**18)
+    monkeypatch.setattr("foreplan.store.content.time.time_ns", lambda: 2 * 10**18)
     (tmp_path / "a").write_text("one")
     memory = Memory(tmp_path)
     memory.content("a")
@@ -144,7 +144,7 @@ def test_an_output_of_somebody_else_is_read_again(
         raise PermissionError
 
     (tmp_path / "a").write_text("one")
-    monkeypatch.setattr("weft.store.content.os.utime", refuse)
+    monkeypatch.setattr("foreplan.store.content.os.utime", refuse)
     entry = settle(str(tmp_path / "a"))
     assert entry is not None
     assert entry[2] < 0

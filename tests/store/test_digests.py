@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.model import Call
-from weft.runs.home import RunHome
-from weft.store.digests import digests_of
+import foreplan
+from foreplan.errors import InputError
+from foreplan.model import Call
+from foreplan.runs.home import RunHome
+from foreplan.store.digests import digests_of
 
 PROGRAM = """
 import functools, json, math, pathlib, collections, threading
 import numpy, pandas
 from dataclasses import dataclass
-from weft.store.digests import digests_of
-from weft.model import Call, Ref
+from foreplan.store.digests import digests_of
+from foreplan.model import Call, Ref
 
 WORDS = ("a", "b")
 
@@ -120,24 +120,24 @@ def test_changes_of_arguments() -> None:
 NUMBER, BROKEN = "def f(n): return n", "def f(n): raise ValueError(n)"
 
 
-def work(n: int, then: str) -> tuple[weft.Flow, Any]:
-    flow = weft.Flow("sums")
+def work(n: int, then: str) -> tuple[foreplan.Flow, Any]:
+    flow = foreplan.Flow("sums")
     last = flow.task(made(then), flow.task(made(NUMBER), n, name="first"), name="last")
     return flow, last
 
 
 def test_what_has_changed_is_refused(tmp_path: Path) -> None:
-    failed = weft.run(work(1, BROKEN)[0], "local:1", dir=tmp_path, use_history=False)
+    failed = foreplan.run(work(1, BROKEN)[0], "local:1", dir=tmp_path, use_history=False)
     journal = RunHome.find(tmp_path, failed.id).journal
     before = journal.read_bytes()
     with pytest.raises(InputError, match="the arguments of 'first' have changed"):
-        weft.run(work(2, BROKEN)[0], dir=tmp_path, resume=failed.id)
+        foreplan.run(work(2, BROKEN)[0], dir=tmp_path, resume=failed.id)
     assert journal.read_bytes() == before
     # what failed has no result: it may be mended, and that is remembered
     for _ in range(2):
         flow, last = work(1, NUMBER)
-        outcome = weft.run(flow, dir=tmp_path, resume=failed.id)
+        outcome = foreplan.run(flow, dir=tmp_path, resume=failed.id)
         assert outcome.ok
         assert outcome.result(last) == 1
     with pytest.raises(InputError, match="of 'last' have changed"):
-        weft.run(work(1, BROKEN)[0], dir=tmp_path, resume=failed.id)
+        foreplan.run(work(1, BROKEN)[0], dir=tmp_path, resume=failed.id)

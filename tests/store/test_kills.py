@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from foreplan.store.survey import State
 from store.tiny import Job, Tiny, changed, from_nothing
-from weft.store.survey import State
 
 KILLS = 25
 PUBLISHER = Path(__file__).with_name("publisher.py")
@@ -42,7 +42,7 @@ def check_right(tiny: Tiny, jobs: list[Job]) -> int:
 
 
 def begin(tiny: Tiny, jobs: list[Job]) -> subprocess.Popen[str]:
-    listed = tiny.data / ".weft" / f"{jobs[0].name}.json"
+    listed = tiny.data / ".foreplan" / f"{jobs[0].name}.json"
     listed.parent.mkdir(exist_ok=True)
     listed.write_text(json.dumps([asdict(job) for job in jobs]))
     command = [sys.executable, str(PUBLISHER), str(tiny.data), str(listed)]
@@ -121,5 +121,5 @@ def test_what_was_left_behind_is_none_of_the_store(tmp_path: Path) -> None:
     (tmp_path / "in0").write_text("1")
     jobs = [Job("a", 1, ("in0",), ("x",))]
     assert tiny.run(jobs, end=(0, "line")) == ["a"]
-    assert os.listdir(tmp_path / ".weft" / "scratch") == ["x"]
+    assert os.listdir(tmp_path / ".foreplan" / "scratch") == ["x"]
     assert tiny.run(jobs) == ["a"]

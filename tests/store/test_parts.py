@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.store import parts
-from weft.store.content import Entry
-from weft.store.parts import Part, encode, list_parts, make_folder, read_parts
-from weft.store.store import MANY, KeptResult, Result, Store, StoreError, file_lines
+from foreplan.store import parts
+from foreplan.store.content import Entry
+from foreplan.store.parts import Part, encode, list_parts, make_folder, read_parts
+from foreplan.store.store import MANY, KeptResult, Result, Store, StoreError, file_lines
 
 
 def result(k: int, content: str = "c", at: float = 0.0) -> Result:
@@ -56,12 +56,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 def test_a_directory_without_a_store_has_an_empty_one(tmp_path: Path) -> None:
     store = Store.read(tmp_path)
     assert store.results("key") == []
-    assert not (tmp_path / ".weft").exists()
+    assert not (tmp_path / ".foreplan").exists()
 
 
 def test_the_store_is_private(tmp_path: Path) -> None:
     write(tmp_path, "r", result(1))
-    folder = tmp_path / ".weft" / "store"
+    folder = tmp_path / ".foreplan" / "store"
     assert folder.stat().st_mode & 0o777 == folder.parent.stat().st_mode & 0o777 == 0o700
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in folder.iterdir())
 
@@ -79,7 +79,7 @@ def test_the_latest_counts_wherever_it_stands(tmp_path: Path) -> None:
     assert Store.read(tmp_path).files["f1"][3] == "read"
 
 
-OTHER_FORMAT = "another version of weft wrote this store.*remove the directory"
+OTHER_FORMAT = "another version of foreplan wrote this store.*remove the directory"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_results_of_functions_are_kept_for_every_key(tmp_path: Path) -> None:
 
     for k in range(MANY + 1):
         if k != 3:
-            (tmp_path / ".weft" / "runs" / f"r{k}").mkdir(parents=True)
+            (tmp_path / ".foreplan" / "runs" / f"r{k}").mkdir(parents=True)
         write(tmp_path, f"r{k}", call(k))
     store = Store.open(tmp_path, over)
     assert store.n_parts == 1
@@ -397,10 +397,10 @@ def test_of_one_key_what_is_kept_outlives_what_is_not(tmp_path: Path) -> None:
     held = Result("t", "r0", 0.0, "k", {"how": "h"}, {}, "", KEPT._replace(run="r0"), None, 2.5)
     write(tmp_path, "r0", held)
     for k in range(1, MANY + 1):
-        (tmp_path / ".weft" / "runs" / f"r{k}").mkdir(parents=True)
+        (tmp_path / ".foreplan" / "runs" / f"r{k}").mkdir(parents=True)
         lost = KEPT._replace(run=f"r{k}", file=(0, 0, 0, ""))
         write(tmp_path, f"r{k}", Result("t", f"r{k}", float(k), "k", {"how": "h"}, {}, "", lost))
-    (tmp_path / ".weft" / "runs" / "r0").mkdir()
+    (tmp_path / ".foreplan" / "runs" / "r0").mkdir()
     store = Store.open(tmp_path, over)
     assert store.n_parts == 1
     assert held in store.results("k")

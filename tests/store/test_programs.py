@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.model import Call, Ref
-from weft.store import programs
-from weft.store.programs import CallDigests, content_of, find_other
+from foreplan.model import Call, Ref
+from foreplan.store import programs
+from foreplan.store.programs import CallDigests, content_of, find_other
 
 
 def digest(function: Any, *args: Any) -> str:
@@ -283,8 +283,8 @@ PROGRAM = """
 import enum, json, sys
 from dataclasses import dataclass
 import numpy
-from weft.model import Call
-from weft.store.programs import CallDigests, content_of
+from foreplan.model import Call
+from foreplan.store.programs import CallDigests, content_of
 
 NAMES = {"one", "two", "three", "four"}
 class Kind(enum.Enum):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from foreplan.store.store import Store
+from foreplan.store.survey import Asked
 from store.tiny import Job, Tiny, Twin, changed, from_nothing
-from weft.store.store import Store
-from weft.store.survey import Asked
 
 EXTERNAL = ("in0", "in1", "in2")
 SCRIPTS = ("script0", "script1")
@@ -62,8 +62,8 @@ def draw_change(draw: Draw, tiny: Tiny, jobs: list[Job]) -> list[Job]:
         return changed(jobs, k, inputs=tuple(sorted({*jobs[k].inputs} ^ {other})))
     elif what == 8 and made:  # copied away and back: another inode and time, the same content
         path = tiny.data / made[number(draw, len(made) - 1)]
-        shutil.copy(path, tiny.data / ".weft" / "copy")
-        os.replace(tiny.data / ".weft" / "copy", path)
+        shutil.copy(path, tiny.data / ".foreplan" / "copy")
+        os.replace(tiny.data / ".foreplan" / "copy", path)
     else:
         outer = (*EXTERNAL, *SCRIPTS)[number(draw, len(EXTERNAL) + len(SCRIPTS) - 1)]
         (tiny.data / outer).write_text(str(number(draw, 4)))

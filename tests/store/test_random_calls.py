@@ -12,11 +12,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import weft
-from weft.store import parts
-from weft.store.making import call_line
-from weft.store.store import KeptResult, Store
-from weft.store.survey import Asked, State, Survey
+import foreplan
+from foreplan.store import parts
+from foreplan.store.making import call_line
+from foreplan.store.store import KeptResult, Store
+from foreplan.store.survey import Asked, State, Survey
 
 Draw = Callable[[st.SearchStrategy[int]], int]
 
@@ -40,8 +40,8 @@ class Job:
         return self.salt, self.more, tuple(values[k] for k in self.takes)
 
 
-def flow_of(jobs: list[Job]) -> weft.Flow:
-    flow, tasks = weft.Flow("mixed"), list[Any]()
+def flow_of(jobs: list[Job]) -> foreplan.Flow:
+    flow, tasks = foreplan.Flow("mixed"), list[Any]()
     for job in jobs:
         taken = [tasks[k] for k in job.takes]
         tasks.append(flow.task(partial(mix, job.salt), job.more, *taken, name=job.name))

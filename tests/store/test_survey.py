@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import weft
-from weft.errors import InputError
-from weft.store import parts
-from weft.store.content import settle
-from weft.store.making import made
-from weft.store.store import Store
-from weft.store.survey import Asked, State, Survey
+import foreplan
+from foreplan.errors import InputError
+from foreplan.store import parts
+from foreplan.store.content import settle
+from foreplan.store.making import made
+from foreplan.store.store import Store
+from foreplan.store.survey import Asked, State, Survey
 
 Tasks = dict[str, dict[str, Any]]
 
@@ -32,7 +32,7 @@ class Place:
             (self.data / name).write_text(content)
 
     def survey(self, tasks: Tasks, edges: list[list[str]] | None = None, **asked: Any) -> Survey:
-        workflow = weft.load({"tasks": tasks, "edges": edges or []})
+        workflow = foreplan.load({"tasks": tasks, "edges": edges or []})
         return Survey(workflow, self.data, Store.open(self.data, lambda run: False), Asked(**asked))
 
     def why(self, tasks: Tasks, **more: Any) -> dict[str, str]:
@@ -88,11 +88,13 @@ def test_nothing_was_ever_run(place: Place) -> None:
     assert place.why(three()) == {}
 
 
-def test_a_file_that_weft_did_not_make(place: Place) -> None:
+def test_a_file_that_foreplan_did_not_make(place: Place) -> None:
     place.write(x="mine")
     why = place.why(three())
-    assert why["a"].startswith("stale: it has never been run here; its output x, which weft did")
-    assert "`weft adopt x` keeps it" in why["a"]
+    assert why["a"].startswith(
+        "stale: it has never been run here; its output x, which foreplan did"
+    )
+    assert "`foreplan adopt x` keeps it" in why["a"]
     assert place.survey(three()).edited == []
 
 
@@ -294,7 +296,7 @@ def test_an_input_that_changes_while_it_is_read(place: Place) -> None:
     assert done.warning == "a: its input raw was changed while it ran: it will be run again"
     parts.Part(survey.store.folder, "r").append(done.line)
     again = place.survey(tasks)
-    assert again.edited == []  # it is weft's own
+    assert again.edited == []  # it is foreplan's own
     assert again.reasons[0] == "its input raw was changed while it ran"
     assert again.states[0] is State.STALE
 
@@ -332,7 +334,7 @@ def test_patterns_folders_and_what_is_ignored(place: Place) -> None:
     (place.data / "lib").mkdir()
     place.write(**{"lib/a.py": "1", "p1.csv": "1"})
     tasks: Tasks = {
-        "a": {"run": "PYTHONPATH=lib python $WEFT_DIR/tool *.csv more", "outputs": ["x"],
+        "a": {"run": "PYTHONPATH=lib python $FOREPLAN_DIR/tool *.csv more", "outputs": ["x"],
               "ignores": ["more"]},
     }  # fmt: skip
     place.run(tasks)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import weft
-from weft.model import Workflow
-from weft.store import parts
-from weft.store.making import Made, Making, made
-from weft.store.store import Store
-from weft.store.survey import Asked, State, Survey
+import foreplan
+from foreplan.model import Workflow
+from foreplan.store import parts
+from foreplan.store.making import Made, Making, made
+from foreplan.store.store import Store
+from foreplan.store.survey import Asked, State, Survey
 
 
 class KilledError(Exception):
@@ -53,7 +53,7 @@ def workflow_of(jobs: Collection[Job]) -> Workflow:
         job.name: {"run": job.command, "inputs": list(job.inputs), "outputs": list(job.outputs)}
         for job in jobs
     }
-    return weft.load({"tasks": tasks})
+    return foreplan.load({"tasks": tasks})
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Tiny:
         return ran
 
     def _attempt(self, job: Job, making: Making, part: parts.Part, kill: str) -> Made:
-        scratch = self.data / ".weft" / "scratch"
+        scratch = self.data / ".foreplan" / "scratch"
         scratch.mkdir(exist_ok=True)
         contents = self.contents()
         results = job.results(contents)

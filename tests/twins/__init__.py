@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from weft.model import Situation
+from foreplan.model import Situation
 
 from .budget import gain, loss
 from .cpop import cpop

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from weft.model import Situation
+from foreplan.model import Situation
 
 from .heft import heft
 from .partial_schedule import PartialSchedule, Placement

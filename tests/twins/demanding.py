@@ -11,9 +11,9 @@ from math import nan
 import numpy as np
 from hypothesis import strategies as st
 
-from weft import registry
-from weft.arrays import FloatArray
-from weft.model import (
+from foreplan import registry
+from foreplan.arrays import FloatArray
+from foreplan.model import (
     Attempts,
     Copies,
     Estimates,
@@ -27,8 +27,8 @@ from weft.model import (
     Transfers,
     Workflow,
 )
-from weft.model.amounts import Amount
-from weft.model.resources import Cores, Host, Request, declared_needs
+from foreplan.model.amounts import Amount
+from foreplan.model.resources import Cores, Host, Request, declared_needs
 
 WIDTHS = ((1,), (1,), (2,), (3,), (1, 2), (1, 2, 4), (2, 4))
 

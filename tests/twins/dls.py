@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from statistics import median
 
-from weft.errors import PlanningError
-from weft.model import Situation
+from foreplan.errors import PlanningError
+from foreplan.model import Situation
 
 from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, rank_u

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from statistics import median
 
-from weft.errors import PlanningError
-from weft.model import Freedom, Reuse, Situation
+from foreplan.errors import PlanningError
+from foreplan.model import Freedom, Reuse, Situation
 
 EQUAL = 1e-12  # of the largest rank: what differs by less is a tie
 ROOM = 1e-9  # of a capacity

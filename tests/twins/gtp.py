@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from weft.ends import STANDS_STILL
-from weft.errors import PlanningError
-from weft.model import Freedom, Reuse, Situation
+from foreplan.ends import STANDS_STILL
+from foreplan.errors import PlanningError
+from foreplan.model import Freedom, Reuse, Situation
 
 from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, mean_comm, mean_cost

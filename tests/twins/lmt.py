@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.model import Situation
+from foreplan.model import Situation
 
 from .partial_schedule import PartialSchedule, Placement
 from .ranks import by_rank, mean_cost

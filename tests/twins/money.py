@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isnan
 
-from weft.model import Platform, Reuse, Schedule, Situation
+from foreplan.model import Platform, Reuse, Schedule, Situation
 
 SAME = 1 - 1e-9  # a unit that is begun only by a rounding error is not begun
 

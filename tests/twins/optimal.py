@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from weft.model import Situation
+from foreplan.model import Situation
 
 from .heft import heft
 from .partial_schedule import PartialSchedule, Placement

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf, isnan
 
-from weft.errors import PlanningError
-from weft.model import Situation
+from foreplan.errors import PlanningError
+from foreplan.model import Situation
 
 Placement = tuple[int, float, float]  # processor, start, finish
 

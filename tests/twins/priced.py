@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from hypothesis import strategies as st
 
-from weft.model import Situation
+from foreplan.model import Situation
 
 from .situations import UNIT, situations
 from .troubles import troubled_situation

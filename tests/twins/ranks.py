@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft.model import Situation
+from foreplan.model import Situation
 
 from .partial_schedule import PartialSchedule
 

@@ -13,8 +13,8 @@ from math import inf, nan
 import numpy as np
 from hypothesis import strategies as st
 
-from weft.arrays import FloatArray
-from weft.model import (
+from foreplan.arrays import FloatArray
+from foreplan.model import (
     Attempts,
     Copies,
     Estimates,

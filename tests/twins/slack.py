@@ -7,7 +7,7 @@ one whose input is at hand, or coming from elsewhere, does not need it made agai
 
 from __future__ import annotations
 
-from weft.model import Schedule, Situation
+from foreplan.model import Schedule, Situation
 
 
 def spare(plan: Schedule, i: int, j: int, at: Situation | None = None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.model import Attempts, Estimates, Link, Situation, Transfers
+from foreplan.model import Attempts, Estimates, Link, Situation, Transfers
 
 from .situations import UNIT
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.arrays import FloatArray
-from weft.model import Schedule
+from foreplan.arrays import FloatArray
+from foreplan.model import Schedule
 
 
 def follow(plan: Schedule, work: FloatArray) -> tuple[list[float], list[float]]:

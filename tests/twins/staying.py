@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.model import Schedule, Situation
+from foreplan.model import Schedule, Situation
 
 ROUNDING = 1e-9
 

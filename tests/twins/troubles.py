@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.arrays import BoolArray
-from weft.model import Copies, Reuse, Situation, Transfers
+from foreplan.arrays import BoolArray
+from foreplan.model import Copies, Reuse, Situation, Transfers
 
 from .situations import UNIT, random_situation
 

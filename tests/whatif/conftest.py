@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from foreplan import registry
+from foreplan.checks.schedules import check_schedule
+from foreplan.contracts import Planner
+from foreplan.model import Schedule, Situation
+from foreplan.scheduling.projection import project
+from foreplan.whatif import answer
 from simulation.worlds import Checked
-from weft import registry
-from weft.checks.schedules import check_schedule
-from weft.contracts import Planner
-from weft.model import Schedule, Situation
-from weft.scheduling.projection import project
-from weft.whatif import answer
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
+from foreplan import registry
+from foreplan.engine.coordinator import Coordinator
+from foreplan.engine.driver import Driver, record
+from foreplan.model import Expectation, Platform, Schedule
+from foreplan.simulation.reality import Reality
+from foreplan.simulation.simulated import SimulatedExecutor
+from foreplan.whatif import answer, before_start
+from foreplan.whatif.changes import question
+from foreplan.whatif.stage import twin
 from simulation.worlds import random_case
 from twins.situations import random_instance
-from weft import registry
-from weft.engine.coordinator import Coordinator
-from weft.engine.driver import Driver, record
-from weft.model import Expectation, Platform, Schedule
-from weft.simulation.reality import Reality
-from weft.simulation.simulated import SimulatedExecutor
-from weft.whatif import answer, before_start
-from weft.whatif.changes import question
-from weft.whatif.stage import twin
 
 pytestmark = pytest.mark.usefixtures("checked")
 
@@ -36,9 +36,9 @@ def test_as_aheft_does_it(template: str, at: float, folder: Path) -> None:
     """Told beforehand what a simulated run with `aheft` comes to when processors join."""
     if not (folder / "topcuoglu.workflow.yaml").exists():
         pytest.skip("the shared examples are not here")
-    wf = weft.load(folder / "topcuoglu.workflow.yaml")
-    pf = weft.load_platform(folder / "topcuoglu.platform.yaml")
-    told = weft.what_if(wf, pf, f"{template}:1..2", at=at)
+    wf = foreplan.load(folder / "topcuoglu.workflow.yaml")
+    pf = foreplan.load_platform(folder / "topcuoglu.platform.yaml")
+    told = foreplan.what_if(wf, pf, f"{template}:1..2", at=at)
     for count, row in zip((1, 2), told.alternatives, strict=True):
         known = [p for p in ("r1", "r2", "r3") if p in pf.processor_names]
         costs = {
@@ -56,8 +56,8 @@ def test_as_aheft_does_it(template: str, at: float, folder: Path) -> None:
         }
         processors: dict[str, Any] = {p: {} for p in known}
         processors |= {f"new{k}": {"joins": at} for k in range(count)}
-        run = weft.simulate(
-            weft.load(content), weft.load_platform({"processors": processors}), "aheft"
+        run = foreplan.simulate(
+            foreplan.load(content), foreplan.load_platform({"processors": processors}), "aheft"
         )
         if count == 1 or row.makespan != told.alternatives[0].makespan:
             assert row.makespan == pytest.approx(run.makespan)
@@ -88,10 +88,10 @@ def test_adding_never_worsens(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wf, pf = random_instance(rng, changes=seed % 3 == 0)
     pf = with_money(pf, rng)
-    plan = weft.plan(wf, pf)
+    plan = foreplan.plan(wf, pf)
     name = pf.processor_names[int(rng.integers(pf.n_processors))]
     for at in moments(plan, rng):
-        told = weft.what_if(wf, pf, [f"{name}:1..3"], at=at)
+        told = foreplan.what_if(wf, pf, [f"{name}:1..3"], at=at)
         slop = 1e-9 * max(1.0, told.present.makespan)
         if seed % 3:
             assert told.present.makespan == pytest.approx(plan.makespan)
@@ -108,10 +108,10 @@ def test_adding_never_worsens(seed: int) -> None:
 def test_removing_any(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wf, pf = random_instance(rng, n_processors=3, changes=False)
-    plan = weft.plan(wf, pf)
+    plan = foreplan.plan(wf, pf)
     used = set(plan.processor.tolist())
     for at in [*moments(plan, rng), 2 * plan.makespan]:
-        told = weft.what_if(wf, pf, remove="each", at=at)
+        told = foreplan.what_if(wf, pf, remove="each", at=at)
         for p, row in enumerate(told.alternatives):
             assert row.makespan >= at or at >= plan.makespan or row.makespan <= plan.makespan
             if p not in used and not row.taken:
@@ -130,7 +130,7 @@ def test_the_projection_is_what_happens(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wf, pf = random_instance(rng, changes=False)
     pf = with_money(pf, rng)
-    straight = weft.simulate(wf, pf, "static")
+    straight = foreplan.simulate(wf, pf, "static")
     for at in moments(straight.plans[0], rng)[1:]:
         stage = before_start(wf, Expectation.declared(wf, pf), "heft")
         stage.advance(at)
@@ -149,11 +149,11 @@ def test_a_loss_as_aheft_takes_it(seed: int) -> None:
     wf, pf = random_instance(rng, n_processors=int(rng.integers(2, 6)), changes=False)
     pf = with_money(pf, rng)
     name = pf.processor_names[int(rng.integers(pf.n_processors))]
-    for at in moments(weft.plan(wf, pf), rng)[1:]:
+    for at in moments(foreplan.plan(wf, pf), rng)[1:]:
         if at > 0:
             spec = "aheft[learn=false,second=false]"
-            run = weft.simulate(wf, pf, spec, {"failures": {name: at}})
-            (row,) = weft.what_if(wf, pf, remove=name, at=at).alternatives
+            run = foreplan.simulate(wf, pf, spec, {"failures": {name: at}})
+            (row,) = foreplan.what_if(wf, pf, remove=name, at=at).alternatives
             plans = [e.makespan for e in run.evaluations if e.taken]
             assert row.makespan == pytest.approx(plans[0] if plans else run.makespan)
             # copies of what must be made again are there, but no plan counts on them
@@ -195,7 +195,7 @@ def test_new_machines_are_only_there(seed: int) -> None:
     """The situation with new ones is the one that a coordinator has that heard of them."""
     rng = np.random.default_rng(seed)
     wf, pf = random_instance(rng, changes=seed % 2 == 0)
-    at = float(rng.uniform(0, weft.plan(wf, pf).makespan))
+    at = float(rng.uniform(0, foreplan.plan(wf, pf).makespan))
     stage = before_start(wf, Expectation.declared(wf, pf), "heft")
     stage.advance(at)
     if stage.coordinator.done:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
+import foreplan
 from cli.journals import write_run
-from weft.model import Estimates
-from weft.runs.home import RunHome
-from weft.runs.journal import read
-from weft.runs.lock import RunLock
-from weft.runs.replay import replay
-from weft.whatif import of_run
-from weft.whatif.stage import _only
+from foreplan.model import Estimates
+from foreplan.runs.home import RunHome
+from foreplan.runs.journal import read
+from foreplan.runs.lock import RunLock
+from foreplan.runs.replay import replay
+from foreplan.whatif import of_run
+from foreplan.whatif.stage import _only
 
 
 def layers(seed: int) -> dict[str, Any]:
@@ -57,14 +57,14 @@ def test_at_any_moment(strategy: str, factor: float, tmp_path: Path) -> None:
         stage.coordinator.check_state()
         for later in (0.0, 2.5):
             at = stage.now + later
-            told = weft.what_if(run=home.id, dir=tmp_path, add="local-1:1..2", at=at)
+            told = foreplan.what_if(run=home.id, dir=tmp_path, add="local-1:1..2", at=at)
             assert sum(told.tasks.values()) == stage.coordinator.workflow.n_tasks
             assert told.now == stage.now
             if strategy not in ("fifo", "min-min"):
                 rows = [told.present.makespan, told.replanned.makespan]
                 rows += [row.makespan for row in told.alternatives]
                 assert rows == pytest.approx(sorted(rows, reverse=True))
-            gone = weft.what_if(run=home.id, dir=tmp_path, remove="each", at=at)
+            gone = foreplan.what_if(run=home.id, dir=tmp_path, remove="each", at=at)
             assert [row.remove for row in gone.alternatives] == [(f"local-{p}",) for p in range(3)]
             assert gone.present == told.present
         assert home.journal.read_bytes() == before
@@ -80,9 +80,9 @@ def test_what_was_to_come_comes(strategy: str, tmp_path: Path) -> None:
         home = cut(whole, many)
         with RunLock(home):  # somebody drives it, and nothing has happened since
             os.utime(home.journal, (time.time() + 1000,) * 2)
-            told = weft.what_if(run=home.id, dir=tmp_path, add="local-1:1", at=end - 1)
+            told = foreplan.what_if(run=home.id, dir=tmp_path, add="local-1:1", at=end - 1)
             assert told.present.makespan == pytest.approx(end)
-            told = weft.what_if(run=home.id, dir=tmp_path, remove="local-1")
+            told = foreplan.what_if(run=home.id, dir=tmp_path, remove="local-1")
             assert told.present.makespan == pytest.approx(end)
             assert told.status == "running"
 
@@ -92,35 +92,37 @@ def test_the_next_run_like_one_that_has_finished(
     remembered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By what that run has taught, whether the history has it or only its journal."""
-    monkeypatch.setenv("WEFT_HOME", str(tmp_path / "weft-home"))
+    monkeypatch.setenv("FOREPLAN_HOME", str(tmp_path / "foreplan-home"))
     tasks = {name: {"run": "sleep 0.05", "cost": 90.0} for name in "ab"}
     work = {"name": "naps", "tasks": tasks}
-    done = weft.run(work, "local:1", dir=tmp_path, use_history=remembered, price=1.0, budget=500.0)
+    done = foreplan.run(
+        work, "local:1", dir=tmp_path, use_history=remembered, price=1.0, budget=500.0
+    )
     assert done.ok
-    told = weft.what_if(run=done.id, dir=tmp_path, add="local-1:1")
+    told = foreplan.what_if(run=done.id, dir=tmp_path, add="local-1:1")
     assert (told.status, told.now, told.tasks["waiting"]) == ("finished", 0.0, 2)
     assert 0.1 <= told.present.makespan < 10
     assert 0.05 <= told.alternatives[0].saves < told.present.makespan  # the shorter of the two
     assert told.present.cost == pytest.approx(told.present.makespan)
     assert told.notes == ("estimates of 2 tasks: 2 measured here before (naps/a, naps/b: 1 run)",)
     if remembered:
-        forgetful = weft.what_if(run=done.id, dir=tmp_path, add="local-1:1", use_history=False)
+        forgetful = foreplan.what_if(run=done.id, dir=tmp_path, add="local-1:1", use_history=False)
         assert forgetful.present.makespan == pytest.approx(told.present.makespan)
 
 
 @pytest.mark.parametrize("strategy", ["fifo", "aheft[planner=dls]", "static"])
 def test_the_next_run_has_the_strategy_of_the_last(strategy: str, tmp_path: Path) -> None:
     home = write_run(tmp_path, layers(3), strategy=strategy, processors=3, asked_for=True)
-    told = weft.what_if(run=home.id, dir=tmp_path, remove="each", use_history=False)
+    told = foreplan.what_if(run=home.id, dir=tmp_path, remove="each", use_history=False)
     stage = of_run(home, use_history=False)
     assert told.by == {"fifo": "fifo", "static": "heft"}.get(strategy, "dls")
     wf, pf = stage.park.workflow, stage.park.platform
     alone = strategy if strategy == "fifo" else f"static[planner={told.by}]"
     known = stage.coordinator.estimates
-    assert told.present.makespan == weft.simulate(wf, pf, alone, estimates=known).makespan
+    assert told.present.makespan == foreplan.simulate(wf, pf, alone, estimates=known).makespan
     assert [row.remove for row in told.alternatives] == [(f"local-{p}",) for p in range(3)]
     without = Estimates(known.cost[:, 1:])
-    less = weft.simulate(wf, _only(pf, np.array([False, True, True])), alone, estimates=without)
+    less = foreplan.simulate(wf, _only(pf, np.array([False, True, True])), alone, estimates=without)
     assert told.alternatives[0].makespan == pytest.approx(less.makespan)
-    later = weft.what_if(run=home.id, dir=tmp_path, add="local-0:1", at=2.0, use_history=False)
+    later = foreplan.what_if(run=home.id, dir=tmp_path, add="local-0:1", at=2.0, use_history=False)
     assert later.at == 2.0

@@ -8,29 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-import weft
-from weft.engine.driver import Driver
-from weft.errors import InputError
-from weft.model import Expectation, Platform, Situation, Workflow
-from weft.whatif import answer, before_start
-from weft.whatif.answer import knee
-from weft.whatif.changes import Change, question
-from weft.whatif.machines import Park
+import foreplan
+from foreplan.engine.driver import Driver
+from foreplan.errors import InputError
+from foreplan.model import Expectation, Platform, Situation, Workflow
+from foreplan.whatif import answer, before_start
+from foreplan.whatif.answer import knee
+from foreplan.whatif.changes import Change, question
+from foreplan.whatif.machines import Park
 
 pytestmark = pytest.mark.usefixtures("checked")
 
 
 def alike(n: int, cost: float = 6) -> Workflow:
     """Tasks that do not know of each other."""
-    return weft.load({"tasks": {f"t{i}": {"cost": cost} for i in range(n)}})
+    return foreplan.load({"tasks": {f"t{i}": {"cost": cost} for i in range(n)}})
 
 
 def machines(**processors: dict[str, Any]) -> Platform:
-    return weft.load_platform({"processors": processors})
+    return foreplan.load_platform({"processors": processors})
 
 
 def test_adding_by_hand() -> None:
-    told = weft.what_if(alike(4), machines(p={"price": 2}), add="p:1..4")
+    told = foreplan.what_if(alike(4), machines(p={"price": 2}), add="p:1..4")
     assert (told.present.makespan, told.present.cost) == (24, 48)
     assert [row.makespan for row in told.alternatives] == [12, 12, 6, 6]
     assert [row.saves for row in told.alternatives] == [12, 12, 18, 18]
@@ -42,7 +42,7 @@ def test_adding_by_hand() -> None:
 
 def test_adding_in_the_middle() -> None:
     # p runs one until 6; the new one takes the second from 3 to 9 and the fourth from 9 to 15
-    told = weft.what_if(alike(4), machines(p={"price": 2}), add=["p:1"], at=3)
+    told = foreplan.what_if(alike(4), machines(p={"price": 2}), add=["p:1"], at=3)
     assert (told.now, told.at) == (0, 3)
     assert told.present.makespan == 24
     (row,) = told.alternatives
@@ -51,16 +51,16 @@ def test_adding_in_the_middle() -> None:
 
 def test_money_by_the_hour_and_for_transfers() -> None:
     hourly = {"price": 2, "billing": 10}
-    told = weft.what_if(alike(4), machines(p=hourly), "p:1..3")
+    told = foreplan.what_if(alike(4), machines(p=hourly), "p:1..3")
     assert (told.present.makespan, told.present.cost) == (24, 3 * 20)
     assert [row.cost for row in told.alternatives] == [2 * 40, 2 * 40, 4 * 20]
     # in the middle of it: p from 0 to 12, the new one from 3 to 15
-    (row,) = weft.what_if(alike(4), machines(p=hourly), "p:1", at=3).alternatives
+    (row,) = foreplan.what_if(alike(4), machines(p=hourly), "p:1", at=3).alternatives
     assert (row.makespan, row.cost) == (15, 40 + 40)
-    (row,) = weft.what_if(alike(4), machines(p=hourly), "p[price=1,billing=0]:1").alternatives
+    (row,) = foreplan.what_if(alike(4), machines(p=hourly), "p[price=1,billing=0]:1").alternatives
     assert row.cost == 40 + 12
     # q is lost at 3: its begun unit is paid, and p works until 24
-    (row,) = weft.what_if(alike(4), machines(p=hourly, q=hourly), remove="q", at=3).alternatives
+    (row,) = foreplan.what_if(alike(4), machines(p=hourly, q=hourly), remove="q", at=3).alternatives
     assert (row.makespan, row.cost) == (24, 60 + 20)
 
 
@@ -70,18 +70,18 @@ def test_what_was_sent_is_not_paid_again() -> None:
         "edges": [["a", "b", 4]],
     }
     content = {"processors": {"p": None, "q": {"price": 3}}, "network": {"price": 0.5}}
-    wf, pf = weft.load(chain), weft.load_platform(content)
+    wf, pf = foreplan.load(chain), foreplan.load_platform(content)
     for at in (0.0, 0.5, 1.0, 3.0, 5.5, 6.0):  # before it is sent, on its way, there, all done
-        told = weft.what_if(wf, pf, "q:1", at=at)
+        told = foreplan.what_if(wf, pf, "q:1", at=at)
         assert (told.present.makespan, told.present.cost) == (6, 3 + 2)
         assert told.alternatives[0].cost == 3 + 2
     # what is on its way to q when that is lost was paid in vain; the new one is sent it again
-    (row,) = weft.what_if(wf, pf, "q:1", "q", at=3).alternatives
+    (row,) = foreplan.what_if(wf, pf, "q:1", "q", at=3).alternatives
     assert (row.makespan, row.cost) == (3 + 4 + 1, 2 + 3 + 2)
 
 
 def test_losing_one_with_what_it_runs() -> None:
-    told = weft.what_if(alike(4), machines(p={"price": 2}, q={"price": 2}), remove="q", at=3)
+    told = foreplan.what_if(alike(4), machines(p={"price": 2}, q={"price": 2}), remove="q", at=3)
     assert (told.present.makespan, told.present.cost) == (12, 48)
     (row,) = told.alternatives
     assert row.makespan == 24  # three more on p from 6 on
@@ -94,18 +94,18 @@ def test_losing_the_data_on_its_host() -> None:
         "tasks": {name: {"cost": {"p": 10, "q": 2, "r": 20}} for name in "ab"},
         "edges": [["a", "b", 100]],
     }
-    wf = weft.load(chain)
-    told = weft.what_if(wf, machines(p={}, q={}, r={}), remove="q", at=3)
+    wf = foreplan.load(chain)
+    told = foreplan.what_if(wf, machines(p={}, q={}, r={}), remove="q", at=3)
     assert told.present.makespan == 4
     assert told.alternatives[0].makespan == 3 + 10 + 10  # `a` was done, but must be made again
     # with another processor on its host the data stay, and need not even move
     pf = machines(p={"host": "x"}, q={"host": "x"}, r={})
-    assert weft.what_if(wf, pf, remove="q", at=3).alternatives[0].makespan == 3 + 10
+    assert foreplan.what_if(wf, pf, remove="q", at=3).alternatives[0].makespan == 3 + 10
 
 
 def test_losing_each() -> None:
     pf = machines(p={}, q={}, idle={"speed": 0.001})
-    told = weft.what_if(alike(4), pf, remove="each")
+    told = foreplan.what_if(alike(4), pf, remove="each")
     assert [row.remove for row in told.alternatives] == [("p",), ("q",), ("idle",)]
     assert [row.makespan for row in told.alternatives] == [24, 24, 12]
     assert [row.taken for row in told.alternatives] == [True, True, False]
@@ -113,31 +113,31 @@ def test_losing_each() -> None:
 
 
 def test_nothing_left() -> None:
-    told = weft.what_if(alike(2), machines(p={}), remove="p", at=7)
+    told = foreplan.what_if(alike(2), machines(p={}), remove="p", at=7)
     (row,) = told.alternatives
     assert math.isinf(row.makespan)
     assert told.to_dict()["alternatives"][0]["makespan"] is None
     # but one that is added takes over
-    (row,) = weft.what_if(alike(2), machines(p={}), "p[speed=2]:1", "p", 7).alternatives
+    (row,) = foreplan.what_if(alike(2), machines(p={}), "p[speed=2]:1", "p", 7).alternatives
     assert (row.makespan, row.change) == (10, "add 1 p[speed=2], remove p")  # one was done
 
 
 def test_nothing_left_that_is_large_enough() -> None:
-    wide = weft.load({"tasks": {"a": {"cost": 10, "cores": 2}}})
-    pf = weft.load_platform({"hosts": {"h": {"cores": 2}, "small": {"cores": 1}}})
-    told = weft.what_if(wide, pf, remove="h-1")
+    wide = foreplan.load({"tasks": {"a": {"cost": 10, "cores": 2}}})
+    pf = foreplan.load_platform({"hosts": {"h": {"cores": 2}, "small": {"cores": 1}}})
+    told = foreplan.what_if(wide, pf, remove="h-1")
     assert (told.present.makespan, told.alternatives[0].makespan) == (10, math.inf)
 
 
 def test_beyond_the_end() -> None:
-    told = weft.what_if(alike(4), machines(p={}, q={}), "p:1..3", ["q"], at=12.5)
+    told = foreplan.what_if(alike(4), machines(p={}, q={}), "p:1..3", ["q"], at=12.5)
     assert {row.makespan for row in told.alternatives} == {12}
     assert not any(row.taken for row in told.alternatives)
     assert told.knee is None
 
 
 def test_all_combinations() -> None:
-    told = weft.what_if(alike(8), machines(p={}, q={"speed": 2}), ["p:0..2", "q:1..2"], "each")
+    told = foreplan.what_if(alike(8), machines(p={}, q={"speed": 2}), ["p:0..2", "q:1..2"], "each")
     assert len(told.alternatives) == 3 * 2 * 2
     assert told.alternatives[0].change == "add 1 q, remove p"
     assert told.alternatives[0].add == {"p": 0, "q": 1}
@@ -161,8 +161,10 @@ def park(**processors: dict[str, Any]) -> Park:
             ["a", "c", {"time_per_unit": 3, "price": 4}],
         ],
     }
-    wf = weft.load({"tasks": {"s": {"cost": {"a": 4, "b": 8, "c": 12, "d": 1}}, "t": {"cost": 6}}})
-    pf = weft.load_platform(content)
+    wf = foreplan.load(
+        {"tasks": {"s": {"cost": {"a": 4, "b": 8, "c": 12, "d": 1}}, "t": {"cost": 6}}}
+    )
+    pf = foreplan.load_platform(content)
     return Park(wf, pf, Situation.at_start(wf, pf).estimates)
 
 
@@ -255,19 +257,19 @@ def test_bad_questions(add: Any, remove: Any, at: float | None, problem: str) ->
     if "late" in remove:
         processors["late"] = {"joins": 5}
     with pytest.raises(InputError, match=problem):
-        weft.what_if(alike(3), machines(**processors), add, remove, at)
+        foreplan.what_if(alike(3), machines(**processors), add, remove, at)
 
 
 def test_neither_nor_both() -> None:
     with pytest.raises(InputError, match="or a run"):
-        weft.what_if(alike(1), add="p:1")
+        foreplan.what_if(alike(1), add="p:1")
     with pytest.raises(InputError, match="not both"):
-        weft.what_if(alike(1), machines(p={}), add="p:1", run="last")
+        foreplan.what_if(alike(1), machines(p={}), add="p:1", run="last")
 
 
 def test_nobody_must_use_all() -> None:
     assert str(Change()) == "nothing"
-    told = weft.what_if(alike(3), machines(p={"price": 1}), "p[price=100,speed=0.01]:1..2")
+    told = foreplan.what_if(alike(3), machines(p={"price": 1}), "p[price=100,speed=0.01]:1..2")
     assert [row.makespan for row in told.alternatives] == [18, 18]
     assert [row.cost for row in told.alternatives] == [18, 18]
     assert not any(row.taken for row in told.alternatives)
@@ -281,7 +283,10 @@ def with_hosts() -> Park:
         },
         "pools": {"licence": 1},
     }
-    wf, pf = weft.load({"tasks": {"t": {"cost": 6, "memory": "1GB"}}}), weft.load_platform(content)
+    wf, pf = (
+        foreplan.load({"tasks": {"t": {"cost": 6, "memory": "1GB"}}}),
+        foreplan.load_platform(content),
+    )
     return Park(wf, pf, Situation.at_start(wf, pf).estimates)
 
 

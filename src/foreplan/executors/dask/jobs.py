@@ -1,0 +1,376 @@
+"""A workflow's tasks as jobs for Dask: what travels to a worker, and what comes home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from foreplan.errors import InputError
+from foreplan.executors import packing
+from foreplan.executors.allotments import Allotment
+from foreplan.executors.base import Workload
+from foreplan.executors.command import CommandJob, unlisted
+from foreplan.executors.dask.messages import TaskMessage
+from foreplan.executors.dask.tasks import SMALL, Held, Packed, run_call, run_shell
+from foreplan.executors.jobs import Jobs
+from foreplan.executors.packing import Frames
+from foreplan.executors.results import (
+    SmallResults,
+    error_path,
+    is_kept,
+    read_result,
+    result_path,
+    write_private,
+)
+from foreplan.executors.workspace import protect, read_marker
+from foreplan.files import write_bytes
+from foreplan.model.call import Calls, files_of, parted, refs
+from foreplan.model.events import Event, StartTask, TaskFinished
+from foreplan.model.growth import is_expansion_file
+from foreplan.model.workflow import EXTERNAL, Workflow
+from foreplan.store.content import Entry, Status, status_of
+from foreplan.store.making import Making
+
+
+class DaskJobs(Jobs):
+    """What each task is, reads and makes."""
+
+    def __init__(self, work: Workload, home: Path) -> None:
+        super().__init__(work, str(work.directory.absolute()), str(home.absolute()))
+        self.carried = not work.shared  # files travel as results, not by a shared directory
+        self._small = SmallResults(self.results)
+        self._makings: dict[int, Making | None] = {}  # by attempt
+        self._read: dict[str, Status] = {}  # outside inputs as they were when they travelled
+        # tasks whose results are here, not in memory; of functions also others, numbered beyond
+        n = self.workflow.n_tasks
+        self.contents: dict[int, str] = {}  # of results, as the store knows them
+        self.warnings: dict[int, str] = {}  # about them
+        self.at_home = {t for call in self.calls or () for t in refs(call) if t >= n}
+        self.has_commands = len(work.functions) < n
+        self._functions: dict[int, tuple[Callable[..., Any], bytes]] = {}
+
+    def take_tasks(self, workflow: Workflow, calls: Calls | None) -> None:
+        """Know these tasks, and who reads of whom."""
+        for name in ("inputs", "readers"):
+            self.__dict__.pop(name, None)
+        super().take_tasks(workflow, calls)
+
+    @cached_property
+    def inputs(self) -> list[list[int]]:
+        """The tasks whose results each task reads, in the order in which they are passed to it."""
+        if self.calls is not None:  # their files are in a directory that all see
+            n, expands = self.workflow.n_tasks, self._expands
+            taken = [[t for t in refs(call) if t < n] for call in self.calls]
+            # what a function returns to add tasks is read here: others take their results
+            return (
+                [[t for t in tasks if not expands(t)] for tasks in taken] if self._grows else taken
+            )
+        producers = self.workflow.item_producer
+        return [
+            list(dict.fromkeys(int(producers[i]) for i in self.read(t) if producers[i] >= 0))
+            for t in range(self.workflow.n_tasks)
+        ]
+
+    @cached_property
+    def readers(self) -> list[set[int]]:
+        """The tasks that read the result of each task."""
+        found: list[set[int]] = [set() for _ in range(self.workflow.n_tasks)]
+        for task, producers in enumerate(self.inputs):
+            for producer in producers:
+                found[producer].add(task)
+        return found
+
+    def is_read(self, item: int) -> bool:
+        """Whether a task reads an item; what none reads is brought home."""
+        uses = self.workflow.use_ptr
+        return bool(uses[item] < uses[item + 1])
+
+    def external(self, task: int) -> list[int]:
+        """The files that must travel to a task from here."""
+        if self.calls is not None or not self.carried:
+            return []
+        here = self.at_home | {EXTERNAL}
+        outside = [i for i in self.read(task) if int(self.workflow.item_producer[i]) in here]
+        return [i for i in outside if self.files([i])]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all that tasks make is in a directory that every worker sees."""
+        return self.calls is None and not self.carried
+
+    def is_in_directory(self, task: int) -> bool:
+        """Whether what a task makes is in a directory that every worker sees."""
+        return not self.carried and self.call(task) is None
+
+    def may_begin_ahead(self, task: int) -> bool:
+        """Whether nobody sees what a task does before it is asked for, nor can files change."""
+        call = self.call(task)
+        # who reads of one that adds tasks will take other results
+        if call is None or (self._grows and any(map(self._expands, refs(call)))):
+            return False
+        return not self.files(self.read(task))
+
+    def _expands(self, number: int) -> bool:
+        return number < self.workflow.n_tasks and self.workflow.spec(number).expand
+
+    def is_product(self, task: int) -> bool:
+        """Whether the result of a function is for the user, not for another task."""
+        return self.call(task) is not None and not self.readers[task]
+
+    def product_files(self, task: int) -> list[str]:
+        """The files of a command that must be brought home."""
+        if self.calls is not None or not self.carried:
+            return []
+        # what a task has printed to add others is read here
+        printed = is_expansion_file if self.workflow.spec(task).expand else None
+        made = self.made(task)
+        products = (
+            i for i in made if not self.is_read(i) or (printed and printed(self.workflow, i))
+        )
+        return list(self.files(products))
+
+    def files_for_home(self, task: int) -> list[str]:
+        """The same, with what an earlier run has left there: it would be out of date."""
+        if self.calls is not None or not self.carried:
+            return []
+        there = [name for name in self.files(self.made(task)) if (Path(self.data) / name).exists()]
+        return list(dict.fromkeys((*self.product_files(task), *there)))
+
+    def sizes(self, task: int, end: TaskMessage) -> dict[Any, int]:
+        """The bytes of each item that a finished task has made."""
+        if self.call(task) is None:
+            return dict(end.sizes or {})
+        return dict(self.result_sizes(task, end.size or 0))
+
+    @property
+    def is_one_host(self) -> bool:
+        """Whether all workers are one host: nobody counts what each has for itself."""
+        return self.is_shared and not self.allotting.asks
+
+    def columns(self, task: int, command: StartTask | None) -> tuple[Callable[..., Any], list[Any]]:
+        """The function to run on the worker, and its arguments before the inputs."""
+        if (call := self.call(task)) is None:
+            assert command is not None  # commands are never begun ahead
+            job = self._command(task, command.attempt, self.allotting.allot(command))
+            return run_shell, [job, self.carried, self._held(command)]
+        names = {t: self.name_of_result(t) for t in parted(call)}
+        folder = self.data if files_of(call) else ""
+        content = (call.args, dict(call.kwargs), refs(call), names, folder)
+        imports = None if self.store is None else self.store.imports(task)
+        more = [self.is_product(task), imports]
+        return run_call, [self._pickled(call.function), dumps(content), *more]
+
+    def _pickled(self, function: Callable[..., Any]) -> bytes:
+        """Functions are pickled once; they are kept, so that their ids stay their own."""
+        known = self._functions.get(id(function))
+        if known is None:
+            known = self._functions[id(function)] = (function, dumps(function))
+        return known[1]
+
+    def _held(self, command: StartTask) -> Held | None:
+        """What a worker lets a command hold: only there is known what ended, and what GPUs are."""
+        if not (command.cores or command.amounts):
+            return None
+        amounts = self.allotting.amounts(command)
+        return command.cores or (command.processor,), amounts, self.allotting.counts_gpus
+
+    def _command(self, task: int, attempt: int, given: Allotment | None = None) -> CommandJob:
+        scratch = self._scratch(task, attempt)
+        making = self._makings.get(attempt)
+        return self.command(attempt, task, scratch, self.log(attempt, task), given, making=making)
+
+    def make_ready(self, attempt: int, task: int) -> Event | None:
+        """Find out what an attempt is made from; its end, if that is there already."""
+        self._makings[attempt], end = self.begin(attempt, task)
+        if isinstance(end, TaskFinished) and not self.is_in_directory(task):
+            self.at_home.add(task)
+            if self.call(task) is not None:
+                self._small.large.add(task)
+        return end
+
+    def content_at_home(self, number: int) -> dict[str, str]:
+        """What a result is that is here, by the name of its task."""
+        return {} if self.store is None else {self.store.name(number): self.store.content(number)}
+
+    def check_taken(self, task: int, attempt: int, contents: Mapping[str, str]) -> str:
+        """If an attempt took something else than its recipe says: then nobody knows what it made.
+
+        `contents` are those of the results or files that it was given, as far as they are known.
+        """
+        making = self._makings.get(attempt)
+        if making is None or making.recipe is None or self.is_in_directory(task):
+            return ""
+        declared = {*self.files(self.read(task))}
+        results = {n: c for n, c in making.recipe.inputs.items() if n not in making.recipe.files}
+        for name, content in results.items():
+            if name in contents:
+                is_same = contents[name] == content
+            elif name in self._read:
+                is_same = self._read[name] == making.statuses.get(name)
+            else:  # a file that a command only names is not given to it
+                is_same = self.calls is None and name not in declared
+            if not is_same:
+                note = f"{name}, which it takes, was changed while it ran"
+                self._makings[attempt] = Making(None, note=note)
+                return f"{self.name(task)}: {note}: it will be run again"
+        return ""
+
+    def contents_of(self, task: int, end: TaskMessage) -> dict[str, str]:
+        """What a task has made, for whoever takes it: results by task, or files."""
+        if self.call(task) is not None:
+            return {self.name(task): self.contents.get(task, "")}
+        return {name: str(entry[3]) for name, entry in (end.contents or {}).items()}
+
+    def note_made(self, task: int, contents: Mapping[str, Sequence[Any]]) -> None:
+        """A worker has made these files."""
+        if self.store is not None:
+            self.store.note(task, _entries(contents))
+
+    def unlisted(self, task: int, attempt: int) -> list[str]:
+        """The files here that a command names, but that are not among its inputs."""
+        return unlisted(self._command(task, attempt)) if self.call(task) is None else []
+
+    def _scratch(self, task: int, attempt: int) -> str:
+        return os.path.join(self.home, "attempts", f"{task}-{attempt}")
+
+    def external_file(self, item: int) -> dict[str, bytes] | Packed:
+        """An outside input as it travels to a worker; of functions, a result that is here."""
+        if self.calls is not None:
+            return self._packed(item)
+        (name,) = self.files([item])
+        try:
+            self._read[name] = status_of(os.stat(Path(self.data, name)))
+            return {name: Path(self.data, name).read_bytes()}
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InputError(f"cannot read the input: {reason}", source=name) from None
+
+    def _packed(self, number: int) -> Packed:
+        try:
+            return Packed(*read_result(self.results, number))
+        except OSError as error:
+            path = result_path(self.results, number)
+            reason = error.strerror or str(error)
+            raise InputError(f"cannot read the result: {reason}", source=path) from None
+
+    def done_before(self, start: StartTask) -> Event | None:
+        """The end of a command that ended while nobody listened."""
+        if not self.is_in_directory(start.task):
+            return None
+        if (end := self.told_by_store(start)) is not None:
+            return end
+        # without a store, the attempt has left a marker
+        done = read_marker(self._scratch(start.task, start.attempt) + ".done", self.data)
+        return None if done is None else self.finished(start.attempt, *done)
+
+    def is_on_disk(self, item: int) -> bool:
+        """Whether an item outlives the cluster and is still there."""
+        producer = int(self.workflow.item_producer[item])
+        if producer == EXTERNAL:
+            return True
+        if self.call(producer) is not None:
+            return self.is_product(producer) and is_kept(self.results, producer)
+        comes_home = not self.carried or {*self.files([item])} <= {*self.product_files(producer)}
+        return comes_home and self.has_files(item)
+
+    def keep(
+        self,
+        task: int,
+        content: Packed | dict[str, bytes],
+        attempt: int | None = None,
+        end: TaskMessage | None = None,
+    ) -> None:
+        """Bring a product home, after the store was told what it is."""
+        if isinstance(content, Packed):
+            self._keep_result(task, content.frames, attempt, end)
+            return
+        self._note_files(task, attempt, (end and end.contents) or {})
+        inside = os.path.realpath(self.data) + "/"
+        for name in (name for name in self.files_for_home(task) if name in content):
+            target = Path(self.data, name)
+            if self.anywhere or os.path.realpath(target).startswith(inside):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(target, content[name])
+                if name in self.workflow.spec(task).protected:
+                    protect(str(target))
+            else:
+                raise InputError("it leads out of the run's directory", source=name)
+
+    def _note_files(
+        self, task: int, attempt: int | None, contents: Mapping[str, Sequence[Any]]
+    ) -> None:
+        making = None if attempt is None else self._makings.get(attempt)
+        if self.store is None or making is None:
+            return
+        try:
+            self.store.add_files(making, self.name(task), _entries(contents))
+        except OSError as error:
+            problem = f"cannot write it: {error.strerror}"
+            raise InputError(problem, source=self.store.folder) from None
+
+    def keep_error(self, task: int, content: bytes) -> None:
+        """Bring an error home; without it there are words."""
+        with suppress(OSError):
+            write_private(error_path(self.results, task), content)
+
+    def _keep_result(
+        self, task: int, frames: Frames, attempt: int | None, end: TaskMessage | None
+    ) -> None:
+        def note(source: str | bytes) -> None:
+            self.note_result(task, attempt, end, source)
+
+        try:
+            if sum(map(len, frames)) <= SMALL:
+                note(small := bytes(frames[0]))
+                self._small.keep(task, small)
+            else:
+                self._small.keep_apart(task, frames, note, refs(self.call(task)))
+        except OSError as error:
+            path = result_path(self.results, task)
+            raise InputError(f"cannot write it: {error.strerror}", source=path) from None
+
+    def note_result(
+        self,
+        task: int,
+        attempt: int | None,
+        end: TaskMessage | None,
+        source: str | bytes | None,
+    ) -> None:
+        """Have it known what a function gave back, before that is in its place, if it is kept."""
+        making = None if attempt is None else self._makings.get(attempt)
+        if self.store is None or making is None or end is None:
+            return
+        more = (source, end.other, end.seconds)
+        content, warning = self.add_result(task, making, end.value, *more)
+        self.contents[task] = content
+        self.store.note(task, {}, content)
+        if warning:
+            self.warnings[task] = warning
+
+    def close(self) -> None:
+        """Let go of files."""
+        self._small.close()
+
+
+def _entries(contents: Mapping[str, Sequence[Any]]) -> dict[str, Entry]:
+    return {name: (e[0], e[1], e[2], e[3]) for name, e in contents.items()}
+
+
+def packed(value: Any) -> Packed:
+    """A result as it is kept."""
+    try:
+        return Packed(*packing.pack(value))
+    except Exception as error:
+        raise InputError(f"a result cannot be pickled: {error}") from None
+
+
+def dumps(value: Any) -> bytes:
+    """Pickled, functions of scripts and closures too."""
+    try:
+        return packing.dumps(value)
+    except Exception as error:
+        raise InputError(f"a function or an argument cannot be pickled: {error}") from None

@@ -1,0 +1,582 @@
+"""What runs on Dask's side: the tasks, who reports on them, and what the scheduler is asked for.
+
+foreplan must therefore be installed on the workers and on the scheduler. Little is imported here:
+while the scheduler or a worker imports, the whole run waits.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+from distributed import get_worker
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
+from distributed.protocol.serialize import dask_deserialize, dask_serialize
+
+from foreplan.executors import packing
+from foreplan.executors.cpu_share import (
+    INTERVAL,
+    CpuTimes,
+    cpu_share,
+    differs,
+    times_of_thread,
+    times_of_tree,
+)
+from foreplan.executors.dask.messages import (
+    CopyMessage,
+    Message,
+    PulseMessage,
+    StatusMessage,
+    TaskMessage,
+    Worker,
+    WorkersMessage,
+    pack,
+)
+from foreplan.executors.progress import ENDING, Report, forget_progress, read_progress, report_to
+from foreplan.executors.usage import ThreadMeter
+
+if TYPE_CHECKING:
+    from foreplan.executors.command import CommandJob, CommandOutcome
+    from foreplan.executors.holdings import Holdings
+    from foreplan.executors.processes import Stop
+
+BIG = 1_000_000  # bytes; what is smaller travels with the task that reads it
+_LARGEST_ERROR = 65536  # bytes
+SMALL = 1024  # bytes; a product up to this size travels with the report
+PAUSE = 0.005  # seconds; the first report goes at once, those soon after it together
+TAIL_LINES = 20
+SILENT = 3.0  # seconds without a sign of life after which a worker is taken to stand still
+_PER_WORKER = 0.02  # more: where there are many, each is heard of less often
+RETIRING = "closing_gracefully"  # Dask's word for a worker that takes no more, and is to go
+
+
+Held = tuple[Sequence[int], Mapping[str, float], bool]  # cores, amounts, whether GPUs are counted
+
+
+class _Doing:
+    """A task that runs."""
+
+    def __init__(
+        self,
+        times: Callable[[], CpuTimes | None],
+        report: Callable[[], Report | None],
+        cores: float = math.inf,
+    ) -> None:
+        self._times, self._report, self.begun = times, report, time.monotonic()
+        self._cores = cores
+        self._before: CpuTimes | None = None
+        self._said: tuple[float, float | None] = (1.0, None)  # the share, and what is done
+
+    def take_news(self) -> tuple[float, Report | None] | None:
+        """The share that it got since the last look, and its progress, if either has changed."""
+        before, self._before = self._before, self._times()
+        share = cpu_share(before, self._before, self._cores) if before and self._before else 1.0
+        report = self._report()
+        said = share, None if report is None else report[0]
+        if not differs(share, self._said[0]) and said[1] == self._said[1]:
+            return None
+        self._said = said
+        return share, report
+
+
+class Pulse:
+    """The tasks of a run on a worker; looked at by its loop while there are any.
+
+    It says by itself what they get of the processors, about once a second, where something has
+    changed: nobody has to ask, which would mean to wait for a worker that stands still.
+    """
+
+    def __init__(self, name: str, worker: Any) -> None:
+        self._name, self._worker = name, worker
+        self._doing: dict[str, _Doing] = {}
+        self._timer: Any = None
+        self._is_closed = False
+
+    def begin(self) -> None:
+        """A task is about to run; called in the worker's loop."""
+        if self._timer is None and not self._is_closed:
+            self._timer = self._worker.loop.call_later(INTERVAL, self._beat)
+
+    def close(self) -> None:
+        """Say nothing more; called in the worker's loop."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._worker.loop.remove_timeout(self._timer)
+            self._timer = None
+
+    @contextmanager
+    def call(self, key: str) -> Iterator[None]:
+        """While this lasts, this thread runs the function of a task."""
+        thread, told = threading.get_native_id(), list[tuple[float, float]]()
+
+        def hear(share: float) -> None:
+            told[:] = [(share, time.monotonic())]
+
+        def report() -> Report | None:
+            return (told[0][0], time.monotonic() - told[0][1]) if told else None
+
+        self._doing[key] = _Doing(lambda: times_of_thread(thread), report)
+        try:
+            with report_to(hear):
+                yield
+        finally:
+            self._doing.pop(key, None)
+
+    @contextmanager
+    def command(self, key: str, stop: Stop, cores: float) -> Iterator[str]:
+        """While this lasts, the command of a task runs; the file for its progress."""
+        report = os.path.join(os.path.abspath(self._worker.local_directory), key + ENDING)
+
+        def times() -> CpuTimes | None:
+            found = times_of_tree(stop.group)
+            stop.note_memory(0 if found is None else found.memory)
+            return found
+
+        self._doing[key] = _Doing(times, lambda: read_progress(report), cores)
+        try:
+            yield report
+        finally:
+            self._doing.pop(key, None)
+            forget_progress(report)
+
+    def _beat(self) -> None:
+        self._timer, said, now = None, list[PulseMessage](), time.monotonic()
+        for key, doing in list(self._doing.items()):
+            if (news := doing.take_news()) is not None:
+                said.append(PulseMessage(key, now - doing.begun, *news))
+        if said:
+            self._worker.log_event(self._name, pack(said))
+        if self._doing:
+            self.begin()
+
+
+class Reporter(WorkerPlugin):
+    """Tells the client what has become of a run's tasks on a worker, many in one message.
+
+    A task is reported once its result is in the worker's memory and the scheduler has been told.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.prefix = name + "-"
+
+    def setup(self, worker: Any) -> None:
+        """Begin to look at a worker."""
+        self.worker = worker
+        self.records: dict[str, TaskMessage] = {}  # of tasks that have run, not yet in memory
+        self.stops: dict[str, Stop] = {}  # of commands that run
+        self.unwanted: set[str] = set()
+        self.flights: dict[str, float] = {}
+        self.waiting: list[Message] = []
+        self.told = 0.0
+        self.pulse = Pulse(self.name, worker)
+        self._holdings: Holdings | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def holdings(self) -> Holdings:
+        """What the run's commands hold of this worker; GPUs by what CUDA calls them here."""
+        with self._lock:  # the first commands may come at once
+            if self._holdings is None:
+                from foreplan.executors.gpus import gpu_names
+                from foreplan.executors.holdings import Holdings
+
+                limit = self.worker.memory_manager.memory_limit or 0
+                has = Worker("", 1, "", limit, self.worker.state.total_resources).amounts
+                self._holdings = Holdings(has, gpu_names(int(has.get("gpus", 0))))
+            return self._holdings
+
+    def stop(self, keys: Iterable[str], grace: float) -> None:
+        """End commands, those that wait for what they are to hold as well."""
+        for key in keys:
+            if key in self.stops:
+                self.stops[key].ask(grace)
+            else:
+                self.unwanted.add(key)
+        if self._holdings is not None:
+            self._holdings.wake()
+
+    def teardown(self, worker: Any) -> None:
+        """The run is over, or the worker is."""
+        self.pulse.close()
+        for stop in list(self.stops.values()):
+            stop.ask()
+        if self._holdings is not None:
+            self._holdings.wake()
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """A task or a copy of a result has changed its state on this worker."""
+        if not isinstance(key, str) or not key.startswith(self.prefix):
+            return
+        if finish == "memory":
+            self._note_in_memory(key)
+        elif finish == "flight":
+            self.flights[key] = time.perf_counter()
+        elif finish == "executing":
+            self.pulse.begin()
+        elif finish == "error":
+            self._note_error(key)
+        elif finish in ("released", "forgotten"):
+            for known in (self.records, self.flights):
+                known.pop(key, None)
+            self.unwanted.discard(key)
+
+    def _note_in_memory(self, key: str) -> None:
+        record, flown = self.records.pop(key, None), self.flights.pop(key, None)
+        nbytes = self.worker.state.tasks[key].nbytes
+        if record is not None:
+            self._tell(record if record.size is not None else record._replace(size=nbytes))
+        elif flown is not None and nbytes >= BIG:
+            seconds = time.perf_counter() - flown
+            self._tell(CopyMessage(key, self.worker.address, nbytes, seconds))
+
+    def _note_error(self, key: str) -> None:
+        """The task could not even be begun: what a task itself raises is caught before."""
+        task = self.worker.state.tasks[key]
+        reason = getattr(task, "exception_text", None) or "Dask could not run it"
+        tail = _last_lines(getattr(task, "traceback_text", None) or "")
+        self._tell(TaskMessage(key, 0.0, reason=reason, tail=tail, cause="system"))
+
+    def _tell(self, message: Message) -> None:
+        # not at once: what this transition tells the scheduler must reach it before; but in the
+        # same turn of the loop, so that both travel together: the next message waits for 2 ms
+        if not self.waiting:
+            pause = self.told + PAUSE - time.perf_counter()
+            if pause > 0:
+                self.worker.loop.call_later(pause, self._flush)
+            else:
+                self.worker.loop.add_callback(self._flush)
+        self.waiting.append(message)
+
+    def _flush(self) -> None:
+        told, self.waiting = self.waiting, []
+        self.told = time.perf_counter()
+        self.worker.log_event(self.name, pack(told))
+
+
+class Announcer(SchedulerPlugin):
+    """Tells the client when a worker is about to be retired, or is not any more.
+
+    Dask says so only to who listens for that very worker.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def start(self, scheduler: Any) -> None:
+        """Begin to look at the scheduler."""
+        self.scheduler = scheduler
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        """Pass on what concerns the status of workers."""
+        if isinstance(msg, dict) and msg.get("action") == "worker-status-change":
+            self.scheduler.log_event(self.name, pack([StatusMessage(topic, msg["status"])]))
+
+
+def _reporter() -> tuple[Reporter, str]:
+    worker: Any = get_worker()
+    key: str = worker.get_current_task()
+    return worker.plugins[key.rsplit("-", 2)[0]], key
+
+
+class Packed:
+    """A result on its way from or to the client, which does not need to understand it."""
+
+    def __init__(self, *frames: Any) -> None:
+        self.frames = [memoryview(frame) for frame in frames]
+
+    def __sizeof__(self) -> int:  # as Dask asks what a worker holds
+        return sum(map(len, self.frames))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # to a disk; else as follows
+        return Packed, tuple(map(bytes, self.frames))
+
+
+@dask_serialize.register(Packed)  # type: ignore[untyped-decorator, no-untyped-call]
+def _frames_of(packed: Packed) -> tuple[dict[str, Any], list[memoryview]]:
+    """Its buffers travel as they are, as those of arrays do."""
+    return {}, packed.frames
+
+
+@dask_deserialize.register(Packed)  # type: ignore[untyped-decorator, no-untyped-call]
+def _from_frames(header: dict[str, Any], frames: Sequence[Any]) -> Packed:
+    return Packed(*frames)
+
+
+def run_call(
+    function: bytes,
+    arguments: bytes,
+    product: bool,
+    imports: Mapping[str, str] | None,
+    inputs: Sequence[Any],
+) -> Any:
+    """Call a function; what it raises is reported, so it never reaches the client as an object.
+
+    The result of a product is packed for the client. If it is to know what the result is, `imports`
+    are what the function counts on of its program.
+    """
+    reporter, key = _reporter()
+    begin, result, meter = time.perf_counter(), None, None
+    try:
+        call = _loaded(function)
+        args, kwargs, tasks, names, folder = pickle.loads(arguments)
+        if tasks or folder:
+            from foreplan.model.call import filled
+
+            given = [packing.unpack(v.frames) if type(v) is Packed else v for v in inputs]
+            results = dict(zip(tasks, given, strict=True))
+            args, kwargs = filled((args, kwargs), results, names, folder)
+        other = _find_other(imports) if imports else ""
+        meter, begin = ThreadMeter(), time.perf_counter()
+        with reporter.pulse.call(key):
+            result = call(*args, **kwargs)
+        end = TaskMessage(key, time.perf_counter() - begin, used=meter.read(), other=other)
+        packed = Packed(*packing.pack(result)) if product else None
+        if imports is not None:
+            end = end._replace(value=_content_of(result, packed))
+        if packed is not None:
+            result, size = packed, packed.__sizeof__()
+            end = end._replace(size=size)
+            if size <= SMALL:
+                end, result = end._replace(content=bytes(packed.frames[0])), None
+    except BaseException as error:  # a task that calls sys.exit must not end the worker
+        result = None
+        end = TaskMessage(
+            key,
+            time.perf_counter() - begin,
+            reason=_reason_of(error),
+            tail=_last_lines(traceback.format_exc()),
+            error=_pickled(error),
+            cause="out-of-memory" if isinstance(error, MemoryError) else "exit",
+            used=None if meter is None else meter.read(),
+        )
+    reporter.records[key] = end
+    return result
+
+
+def _reason_of(error: BaseException) -> str:
+    if type(error).__name__ == "NoPartError":  # it says all itself
+        return str(error)
+    return "".join(traceback.format_exception_only(error)).strip()[-500:]
+
+
+def _find_other(imports: Mapping[str, str]) -> str:
+    from foreplan.store.programs import find_other
+
+    return find_other(imports)
+
+
+def _content_of(result: Any, packed: Packed | None) -> str:
+    from foreplan.store.content import digest_of
+    from foreplan.store.programs import content_of
+
+    if content := content_of(result):
+        return content
+    # what only a pickle tells of: see `content_of_pickle`
+    frames = packing.pack(result) if packed is None else packed.frames
+    return digest_of(*frames)
+
+
+@lru_cache(maxsize=256)
+def _loaded(function: bytes) -> Any:
+    return pickle.loads(function)
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    """An error for the client, if it can travel with the report."""
+    try:
+        content = cloudpickle.dumps(error, protocol=5) if isinstance(error, Exception) else b""
+    except Exception:  # pickling calls code of the objects, which may raise anything
+        return None
+    return content if 0 < len(content) <= _LARGEST_ERROR else None
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES:])
+
+
+def run_shell(
+    job: CommandJob, carried: bool, held: Held | None, inputs: Sequence[dict[str, bytes]]
+) -> Any:
+    """Run a command in the shared directory, or in one made for it from the files it is given.
+
+    What it holds of the worker it waits for: what was cancelled may take a moment to end.
+    """
+    # not before there is one: every import is time that all workers keep the run waiting
+    from foreplan.executors.command import CommandOutcome, run_command
+    from foreplan.executors.processes import Stop
+
+    reporter, key = _reporter()
+    stop = reporter.stops[key] = Stop()
+    if key in reporter.unwanted:
+        stop.ask()
+    outputs: dict[str, bytes] | None = None
+    contents: Mapping[str, Sequence[Any]] = {}
+    try:
+        width = math.inf if held is None else len(held[0])
+        with (
+            reporter.pulse.command(key, stop, width) as report,
+            _holding(reporter, key, held, stop) as variables,
+        ):
+            job = replace(job, progress=report, variables={**job.variables, **variables})
+            if carried:
+                outcome, outputs, contents = _run_carried(job, inputs, stop)
+            else:
+                os.makedirs(os.path.dirname(job.scratch), exist_ok=True)
+                os.makedirs(os.path.dirname(job.log), exist_ok=True)
+                outcome = run_command(job, stop=stop)
+                contents = {name: list(entry) for name, entry in outcome.contents.items()}
+    except OSError as error:
+        reason = f"the worker cannot run it: {error.strerror or error}"
+        outcome = CommandOutcome(0.0, problem=reason, cause="system")
+    finally:
+        reporter.stops.pop(key, None)
+    reporter.records[key] = TaskMessage(
+        key,
+        outcome.seconds,
+        sizes=dict(outcome.sizes),
+        reason=outcome.problem,
+        tail=outcome.tail,
+        exit=outcome.exit,
+        log=None if carried else outcome.log,
+        contents=contents,
+        warning=outcome.warning,
+        cause=outcome.cause,
+        used=dict(outcome.used),
+    )
+    return outputs
+
+
+@contextmanager
+def _holding(
+    reporter: Reporter, key: str, held: Held | None, stop: Stop
+) -> Iterator[dict[str, str]]:
+    """While this lasts, a command holds its cores and amounts; what it is told of its GPUs."""
+    if held is None:
+        yield {}
+        return
+    cores, amounts, counts_gpus = held
+    holdings = reporter.holdings
+    gpus = holdings.take(key, tuple(cores), amounts, lambda: stop.asked)
+    try:
+        yield {"CUDA_VISIBLE_DEVICES": ",".join(gpus or ())} if counts_gpus else {}
+    finally:
+        holdings.free(key)
+
+
+def _run_carried(
+    job: CommandJob, inputs: Sequence[dict[str, bytes]], stop: Stop
+) -> tuple[CommandOutcome, dict[str, bytes], Mapping[str, Sequence[Any]]]:
+    from foreplan.executors.command import run_command
+    from foreplan.store.content import NO_INODE, hash_file
+
+    with tempfile.TemporaryDirectory(prefix="foreplan-", ignore_cleanup_errors=True) as place:
+        data = Path(place, "data")
+        data.mkdir()
+        for name, content in (file for given in inputs for file in given.items()):
+            if name in job.inputs:
+                (data / name).parent.mkdir(parents=True, exist_ok=True)
+                (data / name).write_bytes(content)
+        here = replace(
+            job, dir=str(data), scratch=f"{place}/scratch", log=f"{place}/log", keep="", making=None
+        )
+        outcome = run_command(here, stop=stop)
+        if outcome.problem is not None:
+            return outcome, {}, {}
+        made = {name: (data / name).read_bytes() for name in job.outputs}
+        if job.making is None:
+            return outcome, made, {}
+        digests = {name: hash_file(str(data / name)) for name in made}
+        return outcome, made, {n: (len(made[n]), 0, NO_INODE, d) for n, d in digests.items()}
+
+
+def stop_commands(name: str, keys: Sequence[str], grace: float, dask_worker: Any = None) -> None:
+    """End the commands of these tasks on a worker, with all their processes."""
+    dask_worker.plugins[name].stop(keys, grace)
+
+
+def tell_workers(name: str, dask_scheduler: Any = None) -> dict[str, tuple[Any, ...]]:
+    """By address, what the scheduler knows of each worker; the client is told in turn, too.
+
+    Those that are being retired are left out, unless there are no others.
+    """
+    found = dask_scheduler.workers
+    stay = {address: state for address, state in found.items() if state.status.name != RETIRING}
+    workers = {
+        address: tuple(
+            Worker(
+                state.name,
+                state.nthreads,
+                state.host,
+                float(state.memory_limit or 0),
+                {str(name): float(amount) for name, amount in state.resources.items()},
+            )
+        )
+        for address, state in (stay or found).items()
+    }
+    dask_scheduler.log_event(name, pack([WorkersMessage(workers)]))
+    return workers
+
+
+def fetch(name: str, wanted: Sequence[tuple[str, str, str]], dask_scheduler: Any = None) -> None:
+    """Have workers fetch results, given as (key, to, from); what is there is told at once."""
+    there = list[CopyMessage]()
+    for key, address, source in wanted:
+        task, worker = dask_scheduler.tasks.get(key), dask_scheduler.workers.get(address)
+        if task is None or worker is None or not task.who_has:
+            continue  # the client hears of such losses by other ways
+        if worker in task.who_has:
+            there.append(CopyMessage(key, address, task.nbytes))
+        elif any(holder.address == source for holder in task.who_has):
+            # what the scheduler's own request would say, but that it names every holder; if this
+            # one fails, the worker asks the scheduler for others
+            told = {"who_has": {key: [source]}, "nbytes": {key: task.nbytes}}
+            request = {"op": "acquire-replicas", "stimulus_id": f"{name}-fetch", **told}
+            dask_scheduler.stream_comms[address].send(request)
+        else:
+            dask_scheduler.request_acquire_replicas(address, [key], stimulus_id=f"{name}-fetch")
+    if there:
+        dask_scheduler.log_event(name, pack(there))
+
+
+def move_out(
+    name: str, leaving: Sequence[str], places: Mapping[str, str], dask_scheduler: Any = None
+) -> dict[str, str]:
+    """Have what only these workers hold be copied to others: the keys, and where each goes.
+
+    `places` says where some keys are wanted; only these, and those of the run, are looked at.
+    """
+    stay = {w.address: w for w in dask_scheduler.running if w.address not in leaving}
+    going = [dask_scheduler.workers[a] for a in leaving if a in dask_scheduler.workers]
+    moved: dict[str, str] = {}
+    for task in (task for worker in going for task in worker.has_what):
+        key, held = task.key, any(w.address in stay for w in task.who_has)
+        ours = key in places or (isinstance(key, str) and key.startswith(name + "-"))
+        if stay and ours and not held:
+            best = min(stay.values(), key=lambda w: (w.nbytes, w.address)).address
+            moved[key] = places[key] if places.get(key) in stay else best
+    for target in sorted(set(moved.values())):
+        keys = [key for key, to in moved.items() if to == target]
+        dask_scheduler.request_acquire_replicas(target, keys, stimulus_id=f"{name}-move-out")
+    return moved
+
+
+def silent_workers(dask_scheduler: Any = None) -> list[str]:
+    """The addresses of workers that the scheduler has not heard of for long."""
+    from distributed.metrics import time as now
+
+    workers = dask_scheduler.workers
+    oldest = now() - SILENT - _PER_WORKER * len(workers)
+    return [address for address, state in workers.items() if state.last_seen < oldest]

@@ -1,0 +1,243 @@
+"""A process that calls Python functions, one after another, as a socket on its stdin asks it to.
+
+It is started as a script and imports only what it needs: the functions bring the rest.
+A message is a length and JSON, a request has a second part with the pickled call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pickle
+import socket
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+if __name__ == "__main__":  # foreplan may be where only the program's own path leads to
+    sys.path.append(
+        os.path.dirname(__file__).removesuffix(os.path.join("foreplan", "executors", "local"))
+    )
+
+from foreplan.executors import packing
+
+_LENGTH = struct.Struct("!Q")
+_TRACE_LINES, _LONGEST_LINE = 20, 500
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+
+
+def send(channel: socket.socket, message: Mapping[str, Any], payload: bytes | None = None) -> None:
+    """Send a message, and with a request what is pickled."""
+    text = json.dumps(message).encode()
+    channel.sendall(_LENGTH.pack(len(text)) + text)
+    if payload is not None:
+        channel.sendall(_LENGTH.pack(len(payload)))
+        channel.sendall(payload)
+
+
+def receive(channel: socket.socket) -> dict[str, Any] | None:
+    """The next message; None if the other side is gone."""
+    text = receive_part(channel)
+    if text is None:
+        return None
+    message: dict[str, Any] = json.loads(text)
+    return message
+
+
+def receive_part(channel: socket.socket) -> bytes | None:
+    """The next length and what follows; None if the other side is gone."""
+    head = _exactly(channel, _LENGTH.size)
+    return None if head is None else _exactly(channel, _LENGTH.unpack(head)[0])
+
+
+def _exactly(channel: socket.socket, size: int) -> bytes | None:
+    whole = bytearray()
+    while len(whole) < size:
+        try:
+            part = channel.recv(min(size - len(whole), 1 << 20))
+        except ConnectionError:
+            return None
+        if not part:
+            return None
+        whole += part
+    return bytes(whole)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Puts results of other tasks, and paths of files, in the places that are kept for them."""
+
+    def __init__(
+        self, call: bytes, results: Mapping[int, str], names: Mapping[str, str], folder: str
+    ) -> None:
+        super().__init__(io.BytesIO(call))
+        self._paths, self._names, self._folder = results, names, folder
+        self._loaded: dict[int, Any] = {}
+
+    def persistent_load(self, place: tuple[int, tuple[Any, ...]] | str) -> Any:
+        """The result of a task, or a part of it; or the path of a file."""
+        if isinstance(place, str):
+            from foreplan.model.call import path_of
+
+            return path_of(self._folder, place)
+        task, path = place
+        if task not in self._loaded:
+            self._loaded[task] = packing.unpack(packing.read(self._paths[task], mapped=True))
+        if not path:
+            return self._loaded[task]
+        from foreplan.model.call import part_of
+
+        return part_of(self._loaded[task], path, self._names[str(task)])
+
+
+def serve(channel: socket.socket) -> None:
+    """Answer requests until the other side is gone."""
+    hello = receive(channel)
+    if hello is None:
+        return
+    _die_with(hello["parent"])
+    sys.path[:] = hello["path"]
+    measure = _meter()
+    while (request := receive(channel)) is not None:
+        call = receive_part(channel)
+        if call is None:
+            return
+        with _print_to(request["log"]):
+            meter = measure()
+            reply = _answer(request, call, hello["dir"])
+            reply["used"] = {} if meter is None else meter.read()
+        os.chdir(hello["dir"])
+        send(channel, reply)
+
+
+def _meter() -> Callable[[], Any]:
+    """What measures a call: foreplan's own, as far as it can be had here."""
+    try:
+        from foreplan.executors.usage import UsageMeter
+    except Exception:  # whatever the user's path leads to
+        return lambda: None
+    return UsageMeter
+
+
+def _answer(request: Mapping[str, Any], call: bytes, folder: str) -> dict[str, Any]:
+    for name, value in request["environment"].items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    begin = time.perf_counter()
+    doing = "its arguments cannot be unpickled"
+    try:
+        imports = request["imports"]
+        with _held_to(request["data_limit"]):
+            results = {int(task): path for task, path in request["results"].items()}
+            unpickler = _Unpickler(call, results, request["names"], folder)
+            function, args, kwargs = unpickler.load()
+            other = _other(imports) if imports else ""
+            doing, begin = "", time.perf_counter()
+            result = function(*args, **kwargs)
+            seconds = time.perf_counter() - begin
+            doing = "its result cannot be kept"
+            same = (*results.values(), *request["former"])
+            size = packing.write(request["result"], result, same)
+            content = None if imports is None else _content(result)
+    except BaseException as error:  # whatever it is, it must be told, not end the process
+        if isinstance(error, Exception) and request["error"]:
+            with contextlib.suppress(Exception):  # it is told in words anyway
+                packing.write(request["error"], error)
+        seconds = time.perf_counter() - begin
+        full = isinstance(error, MemoryError)
+        return {"seconds": seconds, "out_of_memory": full, **_tell_error(error, doing)}
+    return {"seconds": seconds, "size": size, "content": content, "other": other}
+
+
+def _other(imports: Mapping[str, str]) -> str:
+    try:
+        from foreplan.store.programs import find_other
+    except ImportError:
+        return next(iter(imports))
+    return find_other(imports)
+
+
+def _content(result: Any) -> str | None:
+    try:
+        from foreplan.store.programs import content_of
+    except ImportError:  # the function has changed where modules are found
+        return None
+    return content_of(result)
+
+
+@contextlib.contextmanager
+def _held_to(memory: int | None) -> Iterator[None]:
+    """While this lasts, this process may allocate so many bytes for itself; None: any."""
+    if memory is None:
+        yield
+        return
+    import resource
+
+    before, most = resource.getrlimit(resource.RLIMIT_DATA)
+    unlimited = most == resource.RLIM_INFINITY
+    resource.setrlimit(resource.RLIMIT_DATA, (memory if unlimited else min(memory, most), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+
+
+def _tell_error(error: BaseException, doing: str) -> dict[str, str]:
+    inner = error.__traceback__.tb_next if error.__traceback__ else None  # below this file
+    lines = "".join(traceback.format_exception(type(error), error, inner)).splitlines()
+    last = traceback.format_exception_only(type(error), error)[-1].strip()[:_LONGEST_LINE]
+    if type(error).__name__ == "NoPartError":  # it says all itself
+        doing, last = "", str(error)
+    print("\n".join(lines), file=sys.stderr)
+    return {
+        "error": f"{doing}: {last}" if doing else last,
+        "traceback": "\n".join(lines[-_TRACE_LINES:]),
+    }
+
+
+@contextlib.contextmanager
+def _print_to(log: str) -> Iterator[None]:
+    mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    for number, end in ((1, ".out"), (2, ".err")):
+        _put(os.open(log + end, mode, 0o600), number)
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # closed, or replaced by something odd
+                stream.flush()
+        for number in (1, 2):
+            _put(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def _put(fd: int, number: int) -> None:
+    os.dup2(fd, number)
+    os.close(fd)
+
+
+def _die_with(parent: int) -> None:
+    """Die when the parent does, also in the middle of a call (where the system can do that)."""
+    with contextlib.suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def main() -> None:
+    """Serve the socket that is this process's stdin."""
+    channel = socket.socket(fileno=os.dup(0))
+    _put(os.open(os.devnull, os.O_RDONLY), 0)
+    with channel:
+        serve(channel)
+
+
+if __name__ == "__main__":
+    main()

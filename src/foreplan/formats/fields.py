@@ -1,0 +1,206 @@
+"""Fields of a document, checked: each error says what is wrong at which place."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from foreplan.errors import InputError, unknown_name
+
+_LONGEST = 80  # of a name in a message
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = _LONGEST
+_short.maxlevel, _short.maxdict, _short.maxlist = 2, 3, 3
+
+
+LARGEST = 1e30  # of any cost, size, speed, price or time
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, whatever it is."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    try:
+        return _short.repr(value)
+    except ValueError:  # Python refuses to print an integer of thousands of digits
+        return "a huge number"
+
+
+def place_of(*parts: str | int) -> str:
+    """A place in a document: ("tasks", "n3", "cost") is tasks.n3.cost, ("edges", 4) edges[4]."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            plain = part if part.isprintable() else repr(part)[1:-1]
+            short = plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."
+            text += f".{short}" if text else short
+    return text
+
+
+def wrong(problem: str, *place: str | int) -> InputError:
+    """An error at a place."""
+    return InputError(problem, place=place_of(*place))
+
+
+def wrong_line(problem: str, line: int) -> InputError:
+    """An error at a line."""
+    return InputError(problem, place=f"line {line}")
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *place: str | int) -> InputError:
+    """An unknown name at a place, with the nearest known one; long names are kept short."""
+    near = [k for k in known if len(k) <= _LONGEST]
+    return wrong(unknown_name(kind, name[:_LONGEST], near), *place)
+
+
+def mapping(value: object, *place: str | int) -> Mapping[object, object]:
+    """The value, which must be a mapping."""
+    if isinstance(value, Mapping):
+        return value
+    raise wrong(f"expected a mapping, not {shown(value)}", *place)
+
+
+def sequence(value: object, *place: str | int) -> Sequence[object]:
+    """The value, which must be a list."""
+    if isinstance(value, list | tuple):
+        return value
+    raise wrong(f"expected a list, not {shown(value)}", *place)
+
+
+def listed(section: object, *place: str | int) -> Sequence[object]:
+    """The entries of a section, which may be empty."""
+    return sequence([] if section is None else section, *place)
+
+
+def named(section: object, kind: str, *place: str | int) -> dict[str, object]:
+    """The entries of a section, which may be empty, by their names, each given once."""
+    entries: dict[str, object] = {}
+    for key, value in mapping({} if section is None else section, *place).items():
+        entry = name(key, *place)
+        if entry in entries:
+            raise wrong(f"{kind} {shown(entry)} is given twice".lstrip(), *place)
+        entries[entry] = value
+    return entries
+
+
+def required(fields: Mapping[object, object], key: str, *place: str | int) -> object:
+    """A field that must be there."""
+    if key not in fields:
+        raise wrong(f"the field {key!r} is missing", *place)
+    return fields[key]
+
+
+def name(value: object, *place: str | int) -> str:
+    """A name: a string, or an integer taken as one."""
+    if type(value) is str and value and value.isascii():  # nearly all are
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return str(value)
+        except ValueError:
+            raise wrong("a name is a string, not a huge number", *place) from None
+    if not isinstance(value, str):
+        raise wrong(
+            f"a name is a string, not {shown(value)}; if that is the name, quote it", *place
+        )
+    if not value:
+        raise wrong("a name must not be empty", *place)
+    return string(value, *place)
+
+
+def string(value: object, *place: str | int) -> str:
+    """The value, which must be a string that UTF-8 can write."""
+    if not isinstance(value, str):
+        raise wrong(f"expected a string, not {shown(value)}", *place)
+    if not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise wrong(f"{shown(value)} holds half of a surrogate pair", *place) from None
+    return value
+
+
+def number(value: object, *place: str | int) -> float:
+    """A finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise wrong(f"expected a number, not {shown(value)}", *place)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise wrong(f"the number is too large: {shown(value)}", *place) from None
+    if not math.isfinite(result):
+        raise wrong(f"expected a finite number, not {result}", *place)
+    if result < 0:
+        raise wrong(f"must not be negative, but is {shown(value)}", *place)
+    return sane(result, *place) + 0.0  # so that -0.0 becomes 0.0
+
+
+def whole_number(value: object, *place: str | int) -> int:
+    """A whole number that is not negative."""
+    found = number(value, *place)
+    if not found.is_integer():
+        raise wrong(f"expected a whole number, not {shown(value)}", *place)
+    return int(found)
+
+
+_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)", re.ASCII)
+_SPAN_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def time_span(value: object, *place: str | int) -> float:
+    """A time in seconds: a number of them, or a text with its unit."""
+    if not isinstance(value, str):
+        return number(value, *place)
+    found = _SPAN.fullmatch(value.strip())
+    if found is None or found[2] not in _SPAN_UNITS:
+        known = ", ".join(_SPAN_UNITS)
+        raise wrong(f"expected seconds, or a time such as 10s (units: {known}), not {shown(value)}",
+                    *place)  # fmt: skip
+    return number(float(found[1]) * _SPAN_UNITS[found[2]], *place)
+
+
+def sane(value: float, *place: str | int) -> float:
+    """Not so large that sums and products of such numbers would overflow."""
+    if value > LARGEST:
+        raise wrong(f"the number is out of range: {value:g} (at most {LARGEST:g})", *place)
+    return value
+
+
+def divisor(value: float, *place: str | int) -> float:
+    """Not so small, unless it is 0, that a division by it would overflow."""
+    if 0 < value < 1 / LARGEST:
+        raise wrong(f"the number is out of range: {value:g} (at least {1 / LARGEST:g})", *place)
+    return value
+
+
+def amount(text: str, what: str, *place: str | int) -> float:
+    """A finite number that is not negative, from text."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isfinite(value) and value >= 0 and "_" not in text:
+        return sane(value, *place) + 0.0
+    problem = f"{what} must be a finite number that is not negative, not {shown(text)}"
+    raise wrong(problem, *place)
+
+
+def check_fields(fields: Mapping[object, object], known: Sequence[str], *place: str | int) -> None:
+    """Every key must be a known one."""
+    for key in fields:
+        if key not in known:
+            called = key if isinstance(key, str) else shown(key)
+            error = unknown("field", called, known, *place)
+            raise InputError(error.problem, place=error.place, key=called)
+
+
+def plain(value: float) -> int | float:
+    """A number as a file shows it best: 14 rather than 14.0."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value

@@ -1,0 +1,124 @@
+"""A workflow as plain documents, one per file, and where each task of it was written.
+
+A file without loops, parameters and included files is one already: nothing more is imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from foreplan.errors import InputError
+from foreplan.formats.fields import check_fields, mapping, named, place_of
+from foreplan.formats.origins import SourceText
+
+if TYPE_CHECKING:
+    from foreplan.formats.templates import Body, Template
+
+PARAMS, INCLUDE = "params", "include"  # of a file
+FOREACH, IF, ALL = "foreach", "if", "all"  # of a task, and of its inputs
+
+Fields = Mapping[object, object]
+
+
+@dataclass
+class SourceFile:
+    """What one file says, expanded: its tasks, and all else in it."""
+
+    origin: SourceText
+    content: Fields
+    included: list[SourceFile] = field(default_factory=list)
+    tasks: dict[str, Body] = field(default_factory=dict)
+
+    def inherit(self) -> None:
+        """Take over shell and defaults of files without tasks, which are there for this one."""
+        for other in self.included:
+            if "tasks" not in other.content:
+                kept = ("shell", "defaults")
+                shared: Fields = {key: v for key, v in other.content.items() if key in kept}
+                self.content = _layered(shared, self.content, "defaults", "categories")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Errors raised inside are of this file."""
+        try:
+            yield
+        except InputError as error:
+            raise self.origin.located(error) from None
+
+
+def _layered(below: Fields, above: Fields, *deep: str) -> Fields:
+    """Two mappings as one; what the upper has counts, but the deep ones within are layered, too."""
+    whole = {**below, **above}
+    for key in deep[:1]:
+        lower, upper = below.get(key), above.get(key)
+        if isinstance(lower, Mapping) and isinstance(upper, Mapping):
+            whole[key] = _layered(lower, upper, *deep[1:])
+    return whole
+
+
+@dataclass
+class Expansion:
+    """A workflow as plain documents, one per file; and which templates its tasks are from."""
+
+    parts: list[SourceFile]
+    templates: list[tuple[SourceFile, Template]]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Errors about a task, raised inside, are at the template that it is from."""
+        try:
+            yield
+        except InputError as error:
+            raise self._at_template(error) from None
+
+    def _at_template(self, error: InputError) -> InputError:
+        best: tuple[int, SourceFile, str, str] | None = None
+        for part, key, called in self._tasks():
+            there = place_of("tasks", called)
+            begins = error.place == there or error.place.startswith((there + ".", there + "["))
+            if begins and (best is None or len(there) > best[0]):
+                best = len(there), part, key, called
+        if best is None:
+            return self.parts[-1].origin.located(error)
+        length, part, key, called = best
+        place = place_of("tasks", key) + error.place[length:]
+        is_named = key == called or called in error.problem
+        problem = error.problem if is_named else f"{error.problem} (in {called})"
+        return part.origin.located(InputError(problem, place=place, key=error.key))
+
+    def _tasks(self) -> Iterator[tuple[SourceFile, str, str]]:
+        """Every task: its file, the template's name, its own."""
+        for part, template in self.templates:
+            for called in template.names:
+                yield part, template.key, called
+        for part in self.parts:
+            for called in part.tasks:
+                yield part, called, called
+
+
+def gathers(inputs: object) -> bool:
+    """Whether inputs ask for all files of a loop."""
+    listed = inputs if isinstance(inputs, list | tuple) else [inputs]
+    return any(isinstance(entry, Mapping) and ALL in entry for entry in listed)
+
+
+def plain_workflow(
+    document: Fields, origin: SourceText, known: tuple[Sequence[str], Sequence[str]]
+) -> Expansion | None:
+    """A document that needs no expansion, as it is; None if it does."""
+    fields, task_fields = known
+    if PARAMS in document or INCLUDE in document:
+        return None
+    part = SourceFile(origin, document)
+    with part.reading():
+        check_fields(document, fields)
+        for key, value in named(document.get("tasks"), "the task", "tasks").items():
+            body = mapping({} if value is None else value, "tasks", key)
+            if FOREACH in body or IF in body or gathers(body.get("inputs")):
+                return None
+            check_fields(body, task_fields, "tasks", key)
+            part.tasks[key] = body
+    return Expansion([part], [])

@@ -1,0 +1,604 @@
+"""Templates: tasks with `foreach`, `if` and `{name}` become plain tasks, before they are read.
+
+This works on plain documents (dicts and lists as YAML holds them) and knows no field of a task but
+`foreach`, `if`, `inputs`, `outputs`, `run` and `shell`: in every other field, known names are
+replaced in texts, whatever the field means.
+
+A text has `{name}` replaced, a value in it; `$name` alone is the value itself: a number, a list.
+Values come from parameters and, row by row, from a loop. All rows of a loop are made at once, field
+by field, so that a template is looked at once, however many tasks it gives.
+
+For values that are known only later (of files that a task has made, say):
+
+    loop = {"part": matched_paths(["parts/1.txt", "parts/2.txt"], "parts/*.txt")}
+    tasks = expand_template("count-{part.stem}", body, loop, params)
+
+gives plain entries of `tasks:` by name, as `workflow_from_dict` reads them; `body` is the fields of
+the template (its `foreach` does not count), `params` the values of parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress, repeat
+from pathlib import Path
+from typing import Any
+
+from foreplan.formats.conditions import conditions_of
+from foreplan.formats.deferred import LaterLoop
+from foreplan.formats.fields import check_fields, name, shown, string, unknown, wrong
+from foreplan.formats.loops import (
+    Cell,
+    Loop,
+    MatchedPath,
+    PathPattern,
+    groups_of,
+    product_of,
+    rows_of,
+    side_by_side,
+    values_of,
+)
+from foreplan.formats.parts import ALL, FOREACH, IF
+from foreplan.formats.quoting import quoter, quotes_at
+from foreplan.formats.texts import plain_scalar
+from foreplan.model.filenames import may_share
+
+ONLY = "only"
+FILES = ("input", "inputs", "output", "outputs")  # names that a command has beside all others
+_LETTERS = ("run", "env")  # what a command sees: a name that is not known there stays as it is
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)(\.\w+|\[[^\][{}]*\])?\}", re.ASCII)
+_VALUE = re.compile(r"\$([A-Za-z_]\w*)(\.\w+|\[[^\][{}]*\])?", re.ASCII)
+
+Place = str | int
+Body = Mapping[Any, Any]
+
+
+class Column(list[Any]):
+    """A value for each row of a loop."""
+
+
+@dataclass
+class Variables:
+    """What names mean: parameters, and variables of a loop with their values row by row."""
+
+    params: Mapping[str, object]
+    loop: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    files: Mapping[str, object] = field(default_factory=dict)  # of a command: lists, or Columns
+    _found: dict[str, object] = field(default_factory=dict)  # by reference
+
+    def __contains__(self, called: str) -> bool:
+        return called in self.loop or called in self.params or called in self.files
+
+    def value(self, called: str, more: str, *place: Place) -> object:
+        """What a reference means: a value, or a Column of them."""
+        if called not in self:
+            known = [*self.loop, *self.params, *self.files]
+            raise unknown("parameter or loop variable", called, known, *place)
+        reference = called + more
+        if reference not in self._found:
+            whole: object
+            if called in self.loop:
+                whole = Column(self.loop[called])
+            elif called in self.files:
+                whole = self._listed(called, more, *place)
+            else:
+                whole = self.params[called]
+            self._found[reference] = _each(lambda v: _part(v, called, more, *place), whole)
+        return self._found[reference]
+
+    def _listed(self, called: str, more: str, *place: Place) -> object:
+        """The files of a task; `input` and `output` alone are the only one."""
+        listed = self.files[called]
+        if called.endswith("s") or more:
+            return listed
+        kind = called + "s"
+
+        def only(files: list[str]) -> str:
+            if len(files) == 1:
+                return files[0]
+            problem = f"{{{called}}} is the only one, but the task has {len(files) or 'no'} {kind}"
+            how = f": write {{{kind}}} for all of them, {{{kind}[0]}} for the first"
+            raise wrong(problem + (how if files else ""), *place)
+
+        return _each(only, listed)
+
+
+def _each(function: Callable[[Any], object], value: object) -> object:
+    """A function of a value, or of each of a Column."""
+    return Column(map(function, value)) if isinstance(value, Column) else function(value)
+
+
+def _part(value: object, called: str, more: str, *place: Place) -> object:
+    """A value, one of its fields, or one entry of a list."""
+    if not more:
+        return value
+    if more[0] == "[":
+        index = more[1:-1]
+        if not isinstance(value, list | tuple):
+            raise wrong(f"{called} is no list: {{{called}{more}}} means nothing", *place)
+        if not index.isdecimal() or int(index) >= len(value):
+            problem = f"{{{called}{more}}} is not there: {called} has {len(value)}"
+            raise wrong(f"{problem}, counted from 0", *place)
+        return value[int(index)]
+    fields = value.fields if isinstance(value, MatchedPath) else value
+    if not isinstance(fields, Mapping):
+        raise wrong(f"{shown(value)} has no fields: {{{called}{more}}} means nothing", *place)
+    if more[1:] not in fields:
+        raise unknown(f"field of {called}", more[1:], map(str, fields), *place)
+    return fields[more[1:]]
+
+
+def text_of(value: object, reference: str, *place: Place) -> str:
+    """A value as it stands in a text."""
+    if isinstance(value, str):
+        return value if type(value) is str else str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if value is None:
+        problem = f"the parameter {reference} has no value: give it one, --set {reference}=VALUE"
+    elif isinstance(value, Mapping):
+        names = ", ".join(f"{{{reference}.{key}}}" for key in value)
+        problem = f"{reference} has fields: write {names}"
+    else:
+        how = f"loop over it (foreach), or write ${reference} alone"
+        problem = f"{reference} is a list, and no text: {how}"
+    raise wrong(problem, *place)
+
+
+def fill(
+    value: object, scope: Variables, *place: Place, letters: bool = False, first: int = 0
+) -> object:
+    """A value with the names in it replaced; a Column, if it differs from row to row.
+
+    With `letters`, what is not known stays to the letter. `first` is the number of a list's first.
+    """
+    if isinstance(value, str):
+        return _fill_text(value, scope, *place, letters=letters)
+    if isinstance(value, list | tuple):
+        entries: list[object] = []
+        for i, entry in enumerate(value, first):
+            filled = fill(entry, scope, *place, i, letters=letters)
+            is_list = isinstance(entry, str) and isinstance(filled, list | tuple)
+            if is_list and not isinstance(filled, Column):  # `$files` among others: each of them
+                entries.extend(filled)  # type: ignore[arg-type]
+            else:
+                entries.append(filled)
+        return _in_rows(entries, list)
+    if isinstance(value, Mapping):
+        keys = [_fill_key(key, scope, *place, letters=letters) for key in value]
+        parts = [
+            fill(entry, scope, *place, str(key), letters=letters or key in _LETTERS)
+            for key, entry in value.items()
+        ]
+        return _in_rows([*keys, *parts], lambda row: _mapping(row, *place))
+    return value
+
+
+def _fill_key(key: object, scope: Variables, *place: Place, letters: bool) -> object:
+    """A key, which is a text, with the names in it replaced."""
+    if not isinstance(key, str) or "{" not in key:
+        return key
+    return _fill_text(key, scope, *place, letters=letters)
+
+
+def _mapping(row: Sequence[Any], *place: Place) -> dict[object, object]:
+    """Keys and then their values as a mapping; no two keys may have become the same."""
+    n = len(row) // 2
+    whole = dict(zip(row[:n], row[n:], strict=True))
+    if len(whole) < n:
+        twice = next(key for i, key in enumerate(row[:n]) if key in row[:i])
+        raise wrong(f"the key {shown(twice)} is given twice", *place)
+    return whole
+
+
+def _in_rows(parts: Sequence[object], make: Callable[[Any], object]) -> object:
+    """What is made of parts: once, or where one is a Column, for each row."""
+    if not any(isinstance(part, Column) for part in parts):
+        return make(parts)
+    columns = [part if isinstance(part, Column) else repeat(part) for part in parts]
+    return Column(map(make, zip(*columns, strict=False)))
+
+
+def _fill_text(text: str, scope: Variables, *place: Place, letters: bool) -> object:
+    found = _VALUE.fullmatch(text)
+    if found and (not letters or found[1] in scope):
+        value = scope.value(found[1], found[2] or "", *place)
+        if value is None:
+            text_of(value, found[1], *place)
+        return _each(_itself, value)
+    if "{" not in text:
+        return text
+    pieces: list[str] = []
+    values: list[object] = []
+    end = 0
+    for found in _REFERENCE.finditer(text):
+        if letters and found[1] not in scope:
+            continue
+        value = scope.value(found[1], found[2] or "", *place)
+        reference = found[0][1:-1]
+        pieces.append(text[end : found.start()])
+        values.append(_each(lambda v, r=reference: text_of(v, r, *place), value))  # type: ignore[misc]
+        end = found.end()
+    return _joined(pieces, values, text[end:])
+
+
+def _itself(value: object) -> object:
+    """A value where it stands alone; the cell of a table may be meant as a number."""
+    if isinstance(value, Cell):
+        return plain_scalar(value)
+    return str(value) if isinstance(value, str) else value
+
+
+def _joined(pieces: Sequence[str], values: Sequence[object], rest: str) -> object:
+    """Texts with values between them: one text, or a Column of them."""
+    if not values:
+        return rest
+    form = "%s".join(piece.replace("%", "%%") for piece in (*pieces, rest))
+    return _in_rows(values, lambda row: form % tuple(row))
+
+
+def fill_command(text: str, scope: Variables, shell: str | None, *place: Place) -> object:
+    """A command with the known names in it replaced, their values quoted for the shell."""
+    known = [found for found in _REFERENCE.finditer(text) if found[1] in scope]
+    quotes = quotes_at(text, [found.start() for found in known], shell)
+    pieces: list[str] = []
+    values: list[object] = []
+    end = 0
+    for found, within in zip(known, quotes, strict=True):
+        reference = found[0][1:-1]
+        quote = quoter(within, reference, *place, patterns=found[1] in FILES)
+
+        def quoted(value: object, reference: str = reference, quote: Any = quote) -> str:
+            if isinstance(value, list | tuple):
+                return " ".join(quote(text_of(one, reference, *place)) for one in value)
+            return quote(text_of(value, reference, *place))  # type: ignore[no-any-return]
+
+        pieces.append(text[end : found.start()])
+        values.append(_each(quoted, scope.value(found[1], found[2] or "", *place)))
+        end = found.end()
+    return _joined(pieces, values, text[end:])
+
+
+def check_variable(called: str, *place: Place) -> None:
+    """Refuse what cannot be a parameter or a variable."""
+    if not _NAME.fullmatch(called):
+        raise wrong(f"{shown(called)} is no name for a value: letters, digits and _", *place)
+    if called in FILES:
+        raise wrong(f"{called!r} means a task's files: choose another name", *place)
+
+
+# files that loops make, for `all`
+
+
+class Makers:
+    """The outputs of loops, by the text that stands for them: `bam/{sample}.bam`."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, list[tuple[str, Variables]]] = {}
+        self.later: list[LaterLoop] = []
+        self._later: dict[str, str] = {}  # of files yet to be made: who adds it
+
+    def add(self, template: Template) -> None:
+        """Note the outputs of a loop."""
+        if template.scope.loop:
+            for entry in files_of(template.body.get("outputs")):
+                if _REFERENCE.search(entry):
+                    wanted = _without_params(entry, template.scope)
+                    self._made.setdefault(wanted, []).append((entry, template.scope))
+
+    def add_later(self, template: Template, adder: str) -> None:
+        """Note the outputs of a loop that goes over patterns, and that a task adds its tasks."""
+        self.add(template)
+        for entry in files_of(template.body.get("outputs")):
+            self._later[_without_params(entry, template.scope)] = adder
+
+    def adders(self, section: object, scope: Variables) -> list[str]:
+        """The tasks that add those who make what inputs gather."""
+        entries = section if isinstance(section, list | tuple) else [section]
+        texts = (entry[ALL] for entry in entries if isinstance(entry, Mapping) and ALL in entry)
+        called = (_without_params(text, scope) for text in texts if isinstance(text, str))
+        return [self._later[one] for one in dict.fromkeys(called) if one in self._later]
+
+    def gather(self, section: Body, scope: Variables, *place: Place) -> object:
+        """The files that `{all: text, only: condition}` means; a Column, if rows have their own."""
+        check_fields(section, (ALL, ONLY), *place)
+        entry = string(section[ALL], *place, ALL)
+        called = [found[0][1:-1] for found in _REFERENCE.finditer(entry)]
+        bound = [one for one in called if _split(one)[0] in scope.loop]
+        wanted = _without_params(entry, scope)
+        if wanted not in self._made:
+            raise unknown("output of a loop", wanted, self._made, *place, ALL)
+        if len(bound) == len(called):
+            raise wrong(f"{wanted} names one file of each task's own loop: list it", *place, ALL)
+        if wanted in self._later:
+            return self._pattern(wanted, section, bound, *place)
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for made, maker in self._made[wanted]:
+            files = fill(made, maker, *place, ALL)
+            kept = kept_rows(section.get(ONLY, True), maker, *place, ONLY)
+            keys = [_texts(one, maker, *place, ALL) for one in bound]
+            rows: Iterable[tuple[str, ...]] = zip(*keys, strict=True) if keys else repeat(())
+            for key, file, keep in zip(rows, files, kept, strict=False):  # type: ignore[call-overload]
+                if keep:
+                    groups.setdefault(key, []).append(file)
+        own = [_texts(one, scope, *place, ALL) for one in bound]
+        return _in_rows(own, lambda row: _group(groups, tuple(row), wanted, *place))
+
+    def _pattern(
+        self, wanted: str, section: Body, bound: Sequence[str], *place: Place
+    ) -> Sequence[str]:
+        """The patterns of files that a loop over files yet to be made gives, and no others."""
+        adder = self._later[wanted]
+        how = f'write `after: ["{adder}"]` and a pattern of the files among the inputs'
+        if ONLY in section or bound:
+            why = "`only`" if ONLY in section else f"{{{bound[0]}}} of this loop"
+            raise wrong(f"which files it means by {why} is known only later: {how}", *place)
+        meant, others = list[str](), list[str]()
+        for text, makers in self._made.items():
+            for made, maker in makers if self._later.get(text) == adder else ():
+                (meant if text == wanted else others).extend(fill(made, maker, *place, ALL))  # type: ignore[arg-type]
+        meant = list(dict.fromkeys(meant))
+        for other in others:
+            if any(may_share(one, other) for one in meant):
+                raise wrong(f"{wanted} may mean {other}, too: {how}", *place, ALL)
+        return meant
+
+
+def _texts(reference: str, scope: Variables, *place: Place) -> Any:
+    """What a reference of a loop is in each row, as text."""
+    value = scope.value(*_split(reference), *place)
+    return _each(lambda v: text_of(v, reference, *place), value)
+
+
+def _group(
+    groups: Mapping[tuple[str, ...], list[str]], key: tuple[str, ...], wanted: str, *place: Place
+) -> list[str]:
+    if key not in groups:
+        values = f" for {', '.join(key)}" if key else ""
+        raise wrong(f"no task makes {wanted}{values}: there is nothing to gather", *place)
+    return groups[key]
+
+
+def _split(reference: str) -> tuple[str, str]:
+    called = _NAME.match(reference)[0]  # type: ignore[index]
+    return called, reference[len(called) :]
+
+
+def _without_params(entry: str, scope: Variables) -> str:
+    """A text whose parameters are replaced, the variables of loops not."""
+    plain = Variables({called: v for called, v in scope.params.items() if called not in scope.loop})
+    return str(_fill_text(entry, plain, letters=True))
+
+
+def kept_rows(section: object, scope: Variables, *place: Place) -> list[bool]:
+    """For each row of a loop (or once) whether the conditions hold."""
+    n = rows_of(scope.loop) if scope.loop else 1
+    kept = [True] * n
+    for condition in conditions_of(section, *place):
+        if isinstance(condition, bool):
+            kept = [k and condition for k in kept]
+            continue
+        sides = [scope.value(*_split(condition.left), *place)]
+        right = condition.right
+        is_reference = isinstance(right, str) and _VALUE.fullmatch(right)
+        sides.append(scope.value(*_split(right[1:]), *place) if is_reference else right)  # type: ignore[index]
+        for side in sides if condition.sign else sides[:1]:
+            if side is None:
+                text_of(side, condition.left, *place)
+        found = _in_rows(sides, lambda row, c=condition: c.holds(*row, *place))  # type: ignore[misc]
+        told = found if isinstance(found, Column) else repeat(found, n)
+        kept = [k and bool(one) for k, one in zip(kept, told, strict=True)]
+    return kept
+
+
+# tasks
+
+
+@dataclass
+class Template:
+    """A task of a file, which its loop makes several; or none, if its condition does not hold."""
+
+    key: str
+    body: Body
+    scope: Variables
+    names: list[str]
+    letters: bool = False  # of a file without parameters and loops: no name is replaced
+
+    @property
+    def place(self) -> tuple[Place, ...]:
+        """Where it stands in its file."""
+        return "tasks", self.key
+
+
+def prepare(
+    key: str, body: Body, params: Mapping[str, object], directory: Path, letters: bool = False
+) -> Template:
+    """A template with the rows of its loop for which its condition holds."""
+    loop: Loop = {}
+    if FOREACH in body:
+        loop = _loop(key, body[FOREACH], params, directory, "tasks", key)
+    return with_loop(key, body, loop, params, letters)
+
+
+def prepare_later(
+    key: str, body: Body, made: Mapping[str, str], params: Mapping[str, object], directory: Path
+) -> Template:
+    """A template that goes over files yet to be made: in their place stand their patterns.
+
+    Of its conditions, those that ask for nothing of these files are looked at.
+    """
+    loop = _loop(key, body[FOREACH], params, directory, "tasks", key, made=made)
+    section = body.get(IF, [])
+    conditions_of(section, "tasks", key, IF)
+    listed = section if isinstance(section, list | tuple) else [section]
+    known = [one for one in listed if made.keys().isdisjoint(_variables(one))]
+    return with_loop(key, {**body, IF: known}, loop, params)
+
+
+def _variables(condition: object) -> set[str]:
+    return {found[1] for found in _VALUE.finditer(str(condition))}
+
+
+def with_loop(
+    key: str,
+    body: Body,
+    loop: Mapping[str, Sequence[object]],
+    params: Mapping[str, object],
+    letters: bool = False,
+) -> Template:
+    """A template with those of these rows for which its condition holds."""
+    scope, place = Variables(params, loop), ("tasks", key)
+    if IF in body:
+        kept = kept_rows(body[IF], scope, *place, IF)
+        if not any(kept):
+            return Template(key, body, Variables(params), [])
+        if loop and not all(kept):
+            scope = Variables(
+                params, {v: list(compress(column, kept)) for v, column in loop.items()}
+            )
+    names = key if letters else fill(key, scope, *place)
+    listed = names if isinstance(names, Column) else [names]
+    return Template(key, body, scope, [name(one, *place) for one in listed], letters)
+
+
+def _loop(
+    key: str,
+    section: object,
+    params: Mapping[str, object],
+    directory: Path,
+    *place: Place,
+    made: Mapping[str, str] | None = None,
+) -> Loop:
+    """The rows of a `foreach`; variables of files yet to be `made` have the pattern of these."""
+    at = (*place, FOREACH)
+    in_name = {found[1] for found in _REFERENCE.finditer(key)}
+    loops, scope = list[Loop](), Variables(params)
+    for group, zipped in groups_of(section, *at):
+        loop: Loop = {}
+        for variable, value in group.items():
+            check_variable(variable, *at)
+            where = (*at, "zip", variable) if zipped else (*at, variable)
+            if made and variable in made:
+                loop[variable] = [PathPattern(made[variable], made[variable])]
+            else:
+                loop[variable] = values_of(_ready(value, scope, *where), directory, *where)
+        loops.append(side_by_side(loop, *at) if zipped else loop)
+        if in_name.isdisjoint(loop):
+            braced = " or ".join(f"{{{variable}}}" for variable in loop)
+            raise wrong(f"the name of a loop's task must hold {braced}, so that names differ", *at)
+    repeated = [v for loop in loops for v in loop]
+    if len(set(repeated)) < len(repeated):
+        raise wrong("a variable is given twice", *at)
+    return product_of(loops, *at)
+
+
+_RANGE_END = re.compile(r"\$[A-Za-z_]\w*(?=\.\.)|(?<=\.\.)\$[A-Za-z_]\w*", re.ASCII)
+
+
+def _ready(value: object, scope: Variables, *place: Place) -> object:
+    """What a variable goes over, its parameters replaced: also `1..$n`."""
+    if isinstance(value, str):
+        value = _RANGE_END.sub(lambda found: f"{{{found[0][1:]}}}", value)
+    return fill(value, scope, *place)
+
+
+def finish(template: Template, makers: Makers, shell: str | None = None) -> list[Body]:
+    """The plain tasks of a template, one for each of its names."""
+    if not template.names:
+        return []
+    scope, place, filled = template.scope, template.place, dict[object, object]()
+    for key, value in template.body.items():
+        at = (*place, key if isinstance(key, str | int) else shown(key))
+        if key == "inputs":
+            filled[key] = _gathered(value, makers, template, *at)
+        elif template.letters or key == "run":
+            filled[key] = value
+        elif key not in (FOREACH, IF):
+            filled[key] = fill(value, scope, *at, letters=key in _LETTERS)
+    filled.pop(IF, None)
+    if scope.loop and (alike := _category_of(template.key)):
+        filled.setdefault("category", alike)
+    if adders := makers.adders(template.body.get("inputs"), scope):
+        after = filled.get("after") or []
+        filled["after"] = _each(lambda names: [*dict.fromkeys([*names, *adders])], after)
+    if "run" in filled and not template.letters:
+        command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
+        asked = {found[1] for found in _REFERENCE.finditer(command)}
+        files = {
+            called: _each(files_of, filled.get(called.rstrip("s") + "s", []))
+            for called in asked.intersection(FILES)
+        }
+        within = Variables(scope.params, scope.loop, files)
+        filled["run"] = fill_command(
+            command, within, used if isinstance(used, str) else None, *place, "run"
+        )
+    order = list(filled)
+    rows = _in_rows(list(filled.values()), lambda row: dict(zip(order, row, strict=True)))
+    return rows if isinstance(rows, Column) else [rows] * len(template.names)  # type: ignore[list-item]
+
+
+def _category_of(key: str) -> str:
+    """What the tasks of a loop are called together: `align-{sample}.{lane}` is align."""
+    words = (word.strip(" -_./:") for word in _REFERENCE.split(key)[:: _REFERENCE.groups + 1])
+    return "-".join(word for word in words if word)
+
+
+def _gathered(value: object, makers: Makers, template: Template, *place: Place) -> object:
+    """The inputs of a task, with all files of other loops that it asks for."""
+    is_all = isinstance(value, Mapping) and ALL in value
+    entries = [value] if is_all else value
+    if not isinstance(entries, list | tuple):
+        return value if template.letters else fill(value, template.scope, *place)
+    parts: list[object] = []  # lists, or Columns of lists
+    for i, entry in enumerate(entries):
+        if isinstance(entry, Mapping) and ALL in entry:
+            at = place if is_all else (*place, i)
+            parts.append(makers.gather(entry, template.scope, *at))
+        elif template.letters:
+            parts.append([entry])
+        else:
+            parts.append(fill([entry], template.scope, *place, first=i))
+    return _in_rows(parts, lambda row: [file for files in row for file in files])
+
+
+def files_of(entries: object) -> list[str]:
+    """The files that a task lists, as a command names them."""
+    if not isinstance(entries, list | tuple):
+        return []
+    paths = (entry.get("path") if isinstance(entry, Mapping) else entry for entry in entries)
+    return [str(path) for path in paths if isinstance(path, str | int)]
+
+
+def expand_template(
+    key: str,
+    body: Body,
+    loop: Mapping[str, Sequence[object]],
+    params: Mapping[str, object] | None = None,
+    makers: Makers | None = None,
+    shell: str | None = None,
+) -> dict[str, Body]:
+    """Plain tasks by name: a template with the rows of its loop, however these were found."""
+    if loop and not rows_of(loop):
+        return {}
+    template = with_loop(key, body, loop, params or {})
+    check_names(key, template.names, {})
+    return dict(zip(template.names, finish(template, makers or Makers(), shell), strict=True))
+
+
+def check_names(key: str, names: Sequence[str], taken: dict[str, str]) -> None:
+    """An InputError where a template's tasks are not the only ones of their names; notes them."""
+    if len(set(names)) < len(names):
+        own = set[str]()
+        twice = next(called for called in names if called in own or own.add(called))  # type: ignore[func-returns-value]
+        raise wrong(f"two tasks of this loop are called {shown(twice)}", "tasks", key)
+    if not taken.keys().isdisjoint(names):
+        twice = next(called for called in names if called in taken)
+        problem = f"two tasks are called {shown(twice)}: the other is of {shown(taken[twice])}"
+        raise wrong(problem, "tasks", key)
+    taken |= dict.fromkeys(names, key)

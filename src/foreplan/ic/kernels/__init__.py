@@ -1,0 +1,1 @@
+"""Plain functions on dags, compiled when foreplan is built."""

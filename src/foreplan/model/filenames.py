@@ -1,0 +1,227 @@
+"""Names that stand for many files: a directory, `index/`, and a pattern, `parts/*.txt`."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from foreplan.errors import InputError
+from foreplan.model.workflow import Workflow
+
+_CLASS = re.compile(r"\[[^]]+\]")
+
+
+def is_tree(name: str) -> bool:
+    """Whether it is a directory with all that is in it."""
+    return name[-1:] == "/"
+
+
+def is_pattern(name: str) -> bool:
+    """Whether it is all files that match it: `*` and `?` are in no name of a file."""
+    return "*" in name or "?" in name
+
+
+def is_many(name: str) -> bool:
+    """Whether it stands for many files."""
+    return is_tree(name) or is_pattern(name)
+
+
+def covers(many: str, name: str) -> bool:
+    """Whether a directory or pattern has this file or folder."""
+    if is_tree(many) and not is_pattern(many):
+        return f"{name}/".startswith(many)
+    if is_tree(many):  # all that is in folders that match
+        parts = name.rstrip("/").split("/")
+        folder = many.rstrip("/").replace("[^", "[!").split("/")
+        return any(is_match(folder, parts[: k + 1]) for k in range(len(parts)))
+    return is_match(many.replace("[^", "[!").split("/"), name.split("/"))
+
+
+def is_match(wanted: list[str], parts: list[str]) -> bool:
+    """Whether a shell replaces a pattern by this path: part by part, a leading dot as written.
+
+    `**` may be any number of folders, as bash has it with `globstar`.
+    """
+    if not wanted or not parts:
+        return not wanted and not parts
+    first, *rest = wanted
+    if first == "**" and (is_match(rest, parts) or is_match(wanted, parts[1:])):
+        return True
+    hidden = parts[0].startswith(".") and not first.startswith((".", "[.]"))
+    return fnmatchcase(parts[0], first) and not hidden and is_match(rest, parts[1:])
+
+
+def may_share(one: str, other: str) -> bool:
+    """Whether there may be a file that both have, which are patterns or directories."""
+    return _may_meet(*(_wildcards(name).split("/") for name in (one, other)))
+
+
+def may_gather(pattern: str, name: str) -> bool:
+    """Whether a pattern means a file, a folder, or some of a directory or another pattern."""
+    if is_many(name):
+        return covers(pattern, name.rstrip("/")) or may_share(pattern, name)
+    return covers(pattern, name)
+
+
+def _wildcards(name: str) -> str:
+    """A pattern in which `?`, `*` and `**` are all that is not to the letter."""
+    return _CLASS.sub("?", f"{name}**" if is_tree(name) else name)
+
+
+def _may_meet(parts: list[str], others: list[str]) -> bool:
+    if not parts or not others:
+        return all(part == "**" for part in parts or others)
+    if "**" in (parts[0], others[0]):
+        one, other = (parts, others) if parts[0] == "**" else (others, parts)
+        return _may_meet(one[1:], other) or _may_meet(one, other[1:])
+    return _may_match(parts[0], others[0]) and _may_meet(parts[1:], others[1:])
+
+
+@lru_cache(maxsize=1 << 12)
+def _may_match(one: str, other: str) -> bool:
+    if other.startswith("*") and not one.startswith("*"):
+        one, other = other, one
+    if one.startswith("*"):
+        return _may_match(one[1:], other) or (bool(other) and _may_match(one, other[1:]))
+    if not one or not other:
+        return not one and not other
+    return (one[0] == other[0] or "?" in (one[0], other[0])) and _may_match(one[1:], other[1:])
+
+
+def matching_files(folder: str, pattern: str) -> list[str]:
+    """The files that match a pattern, sorted."""
+    found = glob.iglob(pattern, root_dir=folder, recursive=True)
+    return sorted({name for name in found if os.path.isfile(os.path.join(folder, name))})
+
+
+def is_there(folder: str, name: str) -> bool:
+    """Whether a file or directory is there, or a file that matches."""
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        return True
+    return is_pattern(name) and bool(matching_files(folder, name))
+
+
+def fixed_folder(name: str) -> str:
+    """The folder that something is in, as far as no wildcard is in it; empty: none."""
+    folder = os.path.dirname(name.rstrip("/"))
+    while is_pattern(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+class Holders:
+    """Directories and patterns, found by what they have."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by: dict[str, list[str]] = {}  # by the folder that all is in
+        for name in filter(is_many, names):
+            folder = fixed_folder(name) if is_pattern(name) else name.rstrip("/")
+            self._by.setdefault(folder, []).append(name)
+
+    def __bool__(self) -> bool:
+        return bool(self._by)
+
+    def of(self, name: str) -> Iterator[str]:
+        """Those that have a file or folder."""
+        folder = name
+        while True:
+            yield from (many for many in self._by.get(folder, ()) if covers(many, name))
+            if not folder:
+                return
+            folder = folder.rpartition("/")[0]
+
+    def near(self, pattern: str) -> Iterator[str]:
+        """Other patterns whose files may be where those of a pattern are."""
+        folder = fixed_folder(pattern)
+        while True:
+            yield from filter(is_pattern, self._by.get(folder, ()))
+            if not folder:
+                return
+            folder = folder.rpartition("/")[0]
+
+
+def inner_files(workflow: Workflow) -> dict[str, str]:
+    """What is read out of directories and patterns that tasks make, each with the whole."""
+    items = zip(workflow.item_names or (), workflow.item_producer.tolist(), strict=False)
+    named = [(name, maker) for name, maker in items if name is not None]
+    holders = Holders(name for name, maker in named if maker >= 0)
+    read = [name for name, maker in named if maker < 0] if holders else []
+    wholes = ((name, next(holders.of(name.rstrip("/")), None)) for name in read)
+    return {name: whole for name, whole in wholes if whole is not None}
+
+
+def check_overlaps(workflow: Workflow) -> None:
+    """An InputError where a directory or pattern and another name stand for the same file.
+
+    A file that is among what a task makes may be read by who comes right after that task.
+    """
+    names, makers = workflow.item_names or (), workflow.item_producer.tolist()
+    index = {name: item for item, name in enumerate(names) if name is not None}
+    holders = Holders(index)
+    for name, item in index.items() if holders else ():
+        for many in holders.of(name.rstrip("/")):
+            if many != name:
+                _check_pair(workflow, many, makers[index[many]], name, item)
+    for name in filter(is_pattern, index) if holders else ():
+        for other in holders.near(name):
+            if name != other and may_share(name, other) and makers[index[other]] >= 0:
+                _check_pair(workflow, other, makers[index[other]], name, index[name])
+
+
+def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int) -> None:
+    tasks, other = workflow.task_names, int(workflow.item_producer[item])
+    if maker < 0 and other < 0:
+        return
+    both = is_pattern(many) and is_pattern(name)
+    among = "which may have files of" if both else "which is among"
+    if other >= 0:
+        whose = f"which {tasks[maker]} makes" if maker >= 0 else "which is read as it is"
+        raise InputError(
+            f"{tasks[other]} makes {name!r}, {among} {many!r}, {whose}: one of them must "
+            "have another place",
+            key=tasks[other],
+        )
+    for reader in _readers(workflow, item):
+        if maker not in _right_before(workflow, reader) and not _is_added_after(
+            workflow, reader, maker
+        ):
+            raise InputError(
+                f"{tasks[reader]} reads {name!r}, {among} {many!r}, and that "
+                f"{tasks[maker]} makes: list {many!r} under its inputs",
+                key=tasks[reader],
+            )
+
+
+def _is_added_after(workflow: Workflow, task: int, maker: int) -> bool:
+    """Whether a task was added by the maker, or by one right after it: then all of it is there."""
+    for by in adders(workflow, task):
+        if by not in workflow.task_names:  # it is up to date, and no part of this
+            return True
+        adder = workflow.task_names.index(by)
+        if adder == maker or maker in _right_before(workflow, adder):
+            return True
+    return False
+
+
+def adders(workflow: Workflow, task: int) -> Iterator[str]:
+    """The task that has added a task, the one that has added that, and so on."""
+    by = workflow.spec(task).added_by
+    while by is not None:
+        yield by
+        is_part = by in workflow.task_names
+        by = workflow.spec(workflow.task_names.index(by)).added_by if is_part else None
+
+
+def _readers(workflow: Workflow, item: int) -> list[int]:
+    readers: list[int] = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
+    return readers
+
+
+def _right_before(workflow: Workflow, task: int) -> Iterator[int]:
+    for item in workflow.in_item[slice(*workflow.in_ptr[task : task + 2])].tolist():
+        yield int(workflow.item_producer[item])

@@ -1,0 +1,162 @@
+"""What a directory tells of a workflow before it is run, and what a run may not touch there."""
+
+from __future__ import annotations
+
+import fnmatch
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from foreplan.errors import InputError, unknown_name
+from foreplan.executors.results import KeptResults
+from foreplan.model import Workflow
+from foreplan.model.call import Calls
+from foreplan.runs.entries import Header
+from foreplan.runs.home import check_private
+from foreplan.runs.options import Options
+from foreplan.store.content import CONTENT
+from foreplan.store.store import Store
+from foreplan.store.survey import Asked, State, Survey
+
+LISTED = 5  # tasks or files that are named
+
+
+def uses_store(calls: Calls | None, options: Options) -> bool:
+    """Whether results are known by their keys: not by times of files that were made elsewhere."""
+    return calls is not None or not _is_carried(options) or options.trust == CONTENT
+
+
+def _is_carried(options: Options) -> bool:
+    """Whether the files of commands travel to the machines and back."""
+    from foreplan.executors.base import find_scheme
+
+    return not (find_scheme(options.on).here or options.shared)
+
+
+def survey_of(
+    workflow: Workflow,
+    options: Options,
+    done: Collection[str] = (),
+    header: Header | None = None,
+    calls: Calls | None = None,
+    kept: KeptResults | None = None,
+    replaces: Collection[str] | None = None,
+    again: Mapping[str, str] | None = None,
+) -> Survey:
+    """What is known of a directory.
+
+    The tasks of `again` are run, too, for the reason that stands there.
+    """
+    data = options.directory.absolute()
+    store = Store.read(data)
+    asked = Asked(
+        options.targets,
+        force=_forced(workflow, options.force),
+        again=again or {},
+        done=done,
+        after={} if header is None else header.after,
+        trust=options.trust,
+        replaces=named_by_force(workflow, options) if replaces is None else replaces,
+        keeps_temp=header is not None and bool(header.left_out),
+        anywhere=options.absolute,
+    )
+    if kept is not None:
+        asked = replace(asked, after={}, every_result=options.keep_results, has_result=kept.has)
+        return Survey(workflow, data, store, asked, calls)
+    asked = replace(asked, carried=_is_carried(options))
+    return Survey(workflow, data, store, asked)
+
+
+def kept_results(directory: Path) -> KeptResults:
+    """The results of a directory's runs; they are pickles, which run code."""
+    data = directory.absolute()
+    for place in (data / ".foreplan", data / ".foreplan" / "runs"):
+        if place.exists():
+            check_private(place)
+    return KeptResults(data)
+
+
+def still_forced(workflow: Workflow, options: Options, done: Collection[str]) -> tuple[str, ...]:
+    """The tasks that a run which is resumed has still to run, whatever is known of them."""
+    force = _forced(workflow, options.force)
+    names = {*workflow.task_names} if force is True else force or set[str]()
+    return tuple(names - {*done})
+
+
+def _forced(workflow: Workflow, wanted: bool | Sequence[str]) -> bool | set[str]:
+    """The tasks that are meant by names and patterns."""
+    if isinstance(wanted, bool):
+        return wanted
+    names, found = workflow.task_names, set[str]()
+    for pattern in wanted:
+        meant = {pattern} if pattern in names else set(fnmatch.filter(names, pattern))
+        if not meant:
+            raise InputError(unknown_name("task", pattern, names))
+        found |= meant
+    return found
+
+
+def named_by_force(workflow: Workflow, options: Options) -> set[str]:
+    """The tasks that may replace what is protected: those that are named, not just all."""
+    named = () if isinstance(options.force, bool) else options.force
+    forced = _forced(workflow, tuple(pattern for pattern in named if pattern != "*"))
+    return set() if isinstance(forced, bool) else forced
+
+
+def check_protected(survey: Survey, run: str = "") -> None:
+    """Refuse to make again what is protected."""
+    names = survey.workflow.task_names
+    for task in survey.tasks(State.STALE):
+        if file := survey.shielded(task, run):
+            why = survey.reasons[task]
+            told = f" ({why})" if why else ""
+            raise InputError(
+                f"{file} is protected, and {names[task]} would make it again{told}: "
+                f"`foreplan run --force {names[task]}` does"
+            )
+
+
+def check_edited(
+    survey: Survey,
+    directory: Path,
+    otherwise: str = "",
+    of_flow: bool = False,
+    tasks: Collection[str] | None = None,
+) -> None:
+    """Refuse to write over files changed by hand, or to delete files that foreplan never made.
+
+    With `tasks`, these alone are looked at.
+    """
+    for file, output, task, changed in survey.foreign:
+        if tasks is not None and task not in tasks:
+            continue
+        whose = (
+            f"somebody has changed {file}, and"
+            if changed
+            else f"foreplan did not make {file}, or has no record of it, but"
+        )
+        adopt = f"`foreplan adopt {shlex.quote(output)}` takes all of it as what {task} gives, "
+        force = (
+            f"foreplan.run(..., force=[{task!r}])" if of_flow else f"`foreplan run --force {task}`"
+        )
+        raise InputError(
+            f"{whose} it is among {output}, which {task} makes and replaces whole: move it "
+            f"elsewhere; {'' if of_flow else adopt}{force} deletes it"
+        )
+    edited = [one for one in survey.edited if tasks is None or one.task in tasks]
+    if not edited:
+        return
+    listed = ", ".join(f"{file} (of {task})" for file, task in edited[:LISTED])
+    more = f" and {len(edited) - LISTED} more" if edited[LISTED:] else ""
+    first, where = edited[0], "" if directory == Path() else f" --dir {directory}"
+    if of_flow:
+        again = f"foreplan.run(..., force=[{first.task!r}]) makes it again"
+        raise InputError(f"somebody has changed what foreplan has made: {listed}{more}: {again}")
+    name = shlex.quote(first.file)
+    raise InputError(
+        f"somebody has changed what foreplan has made: {listed}{more}: "
+        f"`foreplan adopt {name}{where}` keeps it as it is, "
+        f"`foreplan run --force {first.task}` makes it again"
+        + (f"; {otherwise}" if otherwise else "")
+    )

@@ -1,0 +1,1 @@
+"""Plain functions on flat arrays that plan, compiled when foreplan is built."""

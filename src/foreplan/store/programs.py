@@ -1,0 +1,539 @@
+"""What a call of a function is, for the store: all of the program that it may lead to.
+
+A function is its code, defaults and closure, and what its global names mean: data by its value, a
+function or class of its own program by what that is in turn; so is a class by all that it is made
+of, and a module that is handed on by all that is in it. They refer to each other in circles. So all
+that a function leads to is looked at in rounds, in which each knows the others by what they were in
+the round before, until no more of them can be told apart (colour refinement, as for automata). Then
+a digest says the same for the same program, whatever was looked at before, and another as soon as
+one name means something else.
+
+Parts of a program that are in modules are imported anew where a function runs, and there they may
+be others: edited since, or long in the memory of a worker. So a call says which it counts on.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from foreplan.model import Call
+from foreplan.store.digests import (
+    PLACES,
+    PLAIN,
+    Digesting,
+    cells_of,
+    is_installed,
+    is_own,
+    names_of,
+)
+
+VALUE = "value:"  # how contents begin that are of values, not of their pickles
+_MOST = 1_000_000  # things of one value that are taken apart; only knots have more
+_FEW = 50_000  # things of a result; what has more is known by its pickle
+_LONG = 64  # plain values from which on they are taken together
+# what Python derives from the rest of a class, or keeps there for itself
+_DERIVED = frozenset(
+    {
+        *PLACES, "__dict__", "__weakref__", "__doc__", "__static_attributes__", "_abc_impl",
+        "__annotations_cache__", "__dataclass_fields__", "__dataclass_params__", "__match_args__",
+        "__abstractmethods__", "__parameters__", "__orig_bases__", "__hash__",
+        "__slotnames__",
+    }
+)  # fmt: skip
+# what is in a module besides its content
+_OF_MODULES = frozenset(
+    {
+        "__name__", "__doc__", "__file__", "__path__", "__cached__", "__spec__", "__loader__",
+        "__package__", "__builtins__", "__annotations__", "__warningregistry__",
+    }
+)  # fmt: skip
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
+_OF_OBJECTS = ("_ATTR", "_METHOD", "IMPORT_FROM", "IMPORT_NAME")  # operations on names of others
+_WITH_NAMES = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree))
+# of all functions that choose by type
+DISPATCHER: types.CodeType = vars(functools)["singledispatch"](len).__code__
+
+
+class CallDigests:
+    """Digests of the functions and arguments of many calls."""
+
+    def __init__(self) -> None:
+        self._digesting = _Deep(_MOST)
+
+    def parts(self, call: Call) -> tuple[str, str]:
+        """Digests of the function, and of the arguments without results.
+
+        A ValueError says what cannot be compared.
+        """
+        digesting = self._digesting
+        function = digesting.take(lambda: digesting.of(call.function))
+        return digesting.hash("function", function).hex(), self._arguments(call).hex()
+
+    def of(self, call: Call, contents: Mapping[int | str, str]) -> str:
+        """The digest of a call, in which results of tasks, and files, count as their contents."""
+        digesting = self._digesting
+        function = digesting.take(lambda: digesting.of(call.function))
+        digesting.contents = contents
+        try:
+            return digesting.hash("call", function, self._arguments(call)).hex()
+        finally:
+            digesting.contents = None
+
+    def imports(self, call: Call) -> dict[str, str]:
+        """What of its program a call counts on where it is imported: names, and what they are."""
+        return {name: found.hex() for name, found in self._digesting.imports(call).items()}
+
+    def _arguments(self, call: Call) -> bytes:
+        digesting = self._digesting
+        return digesting.take(lambda: digesting.hash("arguments", *digesting.arguments(call)))
+
+
+def content_of(value: Any) -> str | None:
+    """What a result is, whatever process has pickled it; None if only its pickle can tell."""
+    digesting = _Deep(_FEW)
+    try:
+        return VALUE + digesting.take(lambda: digesting.of(value)).hex()
+    except ValueError:
+        return None
+
+
+def find_other(expected: Mapping[str, str]) -> str:
+    """The first of the names that a call counts on which is something else in this process."""
+    for name, digest in expected.items():
+        module, _, path = name.partition(":")
+        try:
+            found_there = importlib.import_module(module)
+            thing = functools.reduce(getattr, path.split(".") if path else (), found_there)
+            found = _imported_here(name, thing)
+        except Exception:  # it cannot be imported, or looked at
+            return name
+        if found != digest:
+            return name
+    return ""
+
+
+_here: dict[tuple[str, int], tuple[Any, str]] = {}  # as it was when it was first looked at
+
+
+def _imported_here(name: str, thing: Any) -> str:
+    key = (name, id(thing))
+    if key not in _here:
+        digesting = _Deep(_MOST)
+        _here[key] = (thing, digesting.take(lambda: digesting.of(thing)).hex())
+    return _here[key][1]
+
+
+class _Deep(Digesting):
+    """Digests that see all of a program. What they depend on must not be what was met before."""
+
+    size = 16
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        # of the results and files that arguments refer to
+        self.contents: Mapping[int | str, str] | None = None
+        self._most, self._taken = most, 0  # things that are taken apart
+        self._loose = 0  # how often something was met that may mean something else elsewhere
+        self._round: _Round | None = None  # while a program is looked at
+        self._things: list[Any] = []  # functions and classes of the program that were met
+        self._things_in: dict[int, list[Any]] = {}  # the same of what is known
+        self._parts_of: dict[int, list[Any]] = {}  # all that each leads to
+        self._imports: dict[int, dict[str, bytes]] = {}  # what each counts on
+        self._outer, self._inner = self._known, dict[int, bytes]()  # what is known then, and else
+
+    def take(self, work: Callable[[], bytes]) -> bytes:
+        """A digest; a ValueError says why there is none."""
+        self._taken = 0
+        try:
+            return work()
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        except Exception as error:  # code of the objects is called, which may raise anything
+            raise ValueError(str(error) or type(error).__name__) from None
+        finally:
+            self._open, self._round, self._known = [], None, self._outer
+
+    def of(self, value: Any) -> bytes:
+        """The digest of a value."""
+        self._taken += 1
+        if self._taken > self._most:
+            raise ValueError("it is too large, or too entangled")
+        return super().of(value)
+
+    def result(self, task: int) -> bytes:
+        """The content of a task's result, where that is asked for."""
+        self._loose += 1
+        return b"ref" if self.contents is None else f"ref {self.contents[task]}".encode()
+
+    def file(self, name: str) -> bytes:
+        """A file by its name and content, where that is asked for."""
+        self._loose += 1
+        content = b"" if self.contents is None else self.contents[name].encode()
+        return self.hash("file", super().file(name), content)
+
+    def arguments(self, call: Call) -> list[bytes]:
+        """The digests of a call's arguments; a function with `**` sees the order of names."""
+        digests, names = super().arguments(call), list(call.kwargs)
+        if names != sorted(names):
+            others = _others(call.function, names)
+            if others != sorted(others):
+                digests.append(self.hash("order", self.of(others)))
+        return digests
+
+    def array(self, array: Any) -> bytes:
+        """The digest of an array of numbers; Fortran's order can be seen, and outlives pickling."""
+        if array.flags.fnc:
+            return self.hash("in Fortran's order", super().array(array.T))
+        return super().array(array)
+
+    def of_object(self, value: Any) -> bytes:
+        """The digest of what is not plain; it is remembered if it is the same everywhere."""
+        if type(value) is _NameOfModule:
+            return self.hash("module", value.encode())
+        if type(value) in (types.FunctionType, types.ModuleType) or isinstance(value, type):
+            return self._part_of_program(value)
+        key = id(value)
+        if key in self._known:
+            self._things += self._things_in.get(key, ())
+            return self._known[key]
+        if key in self._open:
+            self._loose += 1
+            return self.hash("again", b"%d" % (len(self._open) - self._open.index(key)))
+        loose, met = self._loose, len(self._things)
+        self._open.append(key)
+        digest = self.apart(value)
+        self._open.pop()
+        if self._loose == loose:
+            self._known[key] = digest
+            self._kept.append(value)
+            if len(self._things) > met:
+                self._things_in[key] = self._things[met:]
+        return digest
+
+    def apart(self, value: Any) -> bytes:
+        """The digest of what a value is made of; the order of a dict can be seen, so it counts."""
+        kind = type(value)
+        if kind in (list, tuple) and len(value) > _LONG and PLAIN.issuperset(map(type, value)):
+            text = repr(value).encode("utf-8", "surrogatepass")
+            return self.hash(f"long {kind.__name__}", text)
+        if kind is dict:
+            both = (*value, *value.values())
+            if len(value) > _LONG and PLAIN.issuperset(map(type, both)):
+                return self.hash("long dict", repr(value).encode("utf-8", "surrogatepass"))
+            return self.hash("dict", *[self.of(k) + self.of(v) for k, v in value.items()])
+        if isinstance(value, set | frozenset) and kind not in (set, frozenset):
+            parts = (kind, {*value}, getattr(value, "__dict__", None))
+            return self.hash("set", *map(self.of, parts))
+        if kind is types.CodeType:  # which part of the code an except clause is for
+            return self.hash("code", self.code(value), getattr(value, "co_exceptiontable", b""))
+        return super().apart(value)
+
+    def named_global(self, value: Any, name: str) -> bytes:
+        """What is pickled by its name; a function that it wraps, as a cache does, counts too."""
+        digest = super().named_global(value, name)
+        if inner := getattr(value, "__wrapped__", None):
+            return self.hash("wrapped", digest, self.of(inner))
+        home = str(getattr(value, "__module__", None) or type(value).__module__)
+        try:
+            found = functools.reduce(getattr, name.split("."), sys.modules[home])
+        except (KeyError, AttributeError):
+            found = None
+        if found is not value:
+            raise ValueError(f"{name} cannot be found by its name")
+        return self.hash("global", digest, home.encode(), self.of(type(value)))
+
+    # ---- functions and classes
+
+    def _part_of_program(self, thing: Any) -> bytes:
+        if not is_own(thing):
+            is_module = type(thing) is types.ModuleType
+            return super().apart(thing) if is_module else self.name(thing)
+        if self._round is not None:
+            self._loose += 1
+            return self._round.colour(thing)
+        self._things.append(thing)
+        if id(thing) not in self._known:
+            self._known[id(thing)] = self._program(thing)
+            self._kept.append(thing)
+        return self._known[id(thing)]
+
+    def _program(self, thing: Any) -> bytes:
+        """A function or a class, with all of its own program that it leads to."""
+        opened, self._open, self._known = self._open, [], self._inner
+        self._round = now = _Round({})
+        now.colour(thing)
+        told_apart = 0
+        while True:
+            before = now
+            for part in before.things():  # in the first round there are more and more
+                before.new[id(part)] = self._describe(part, before.old.get(id(part), b""))
+            now = self._round = _Round(before.new, before.found)
+            if len({*now.old.values()}) == told_apart:
+                break
+            told_apart = len({*now.old.values()})
+        self._open, self._round, self._known = opened, None, self._outer
+        self._parts_of[id(thing)] = list(now.found.values())
+        return self.hash("program", now.old[id(thing)], *sorted(now.old.values()))
+
+    def imports(self, call: Call) -> dict[str, bytes]:
+        """What a call counts on where it is imported."""
+        self._things = []
+        self.take(lambda: self.of(call.function))
+        self.take(lambda: self.hash("", *self.arguments(call)))
+        found: dict[str, bytes] = {}
+        for thing in dict(zip(map(id, self._things), self._things, strict=True)).values():
+            if id(thing) not in self._imports:
+                self._imports[id(thing)] = self._imported_by(thing)
+            found |= self._imports[id(thing)]
+        return found
+
+    def _imported_by(self, thing: Any) -> dict[str, bytes]:
+        if name := imported_as(thing):
+            return {name: self.of(thing)}
+        found: dict[str, bytes] = {}
+        for part in self._parts_of[id(thing)]:  # it travels itself, but not all that it leads to
+            if name := imported_as(part):
+                found[name] = self.of(part)
+            elif type(part) is types.FunctionType:
+                data = _module_data(part)
+                found |= {name: self.take(partial(self.of, data[name])) for name in data}
+        return found
+
+    def _describe(self, thing: Any, before: bytes) -> bytes:
+        """A function or a class, by what is known of the others it leads to."""
+        if type(thing) is types.ModuleType:
+            return self._describe_module(thing, before)
+        parts = _of_class(thing) if isinstance(thing, type) else _of_function(thing)
+        name = thing.__qualname__.encode()
+        return self.hash("part", before, name, *map(self.of, parts))
+
+    def _describe_module(self, module: types.ModuleType, before: bytes) -> bytes:
+        """A module that is handed on: nobody knows what of it is used, so all counts."""
+        digests, name = list[bytes](), module.__name__
+        for key in sorted(vars(module).keys() - _OF_MODULES):
+            try:
+                digests += [self.of(key), self.of(vars(module)[key])]
+            except Exception as error:
+                raise ValueError(f"{key} of the module {name}: {error}") from None
+        return self.hash("module part", before, name.encode(), *digests)
+
+
+class _Round:
+    """What is known of the parts of a program: from the round before, and by now."""
+
+    def __init__(self, old: dict[int, bytes], found: dict[int, Any] | None = None) -> None:
+        self.old, self.found = old, found if found is not None else {}
+        self.new: dict[int, bytes] = {}
+
+    def colour(self, thing: Any) -> bytes:
+        """What another part is told of this one."""
+        self.found.setdefault(id(thing), thing)
+        return self.old.get(id(thing), b"")
+
+    def things(self) -> Iterator[Any]:
+        """All parts, with those that are met meanwhile."""
+        done = 0
+        while done < len(self.found):
+            for thing in list(self.found.values())[done:]:
+                done += 1
+                yield thing
+
+
+class _NameOfModule(str):
+    """A module of which only what is named counts: that stands beside it."""
+
+
+def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
+    """What a function is made of."""
+    if function.__code__ is DISPATCHER:
+        return (tuple(vars(function)["registry"].items()),)
+    named = _globals(function)
+    for key, value in named.items():
+        if type(value) is types.ModuleType:
+            named[key] = _NameOfModule(value.__name__)
+    named |= _handed_on(function)
+    given = (function.__defaults__, function.__kwdefaults__, cells_of(function))
+    return (function.__code__, *given, function.__dict__, {k: named[k] for k in sorted(named)})
+
+
+def _of_class(kind: type) -> tuple[Any, ...]:
+    """What a class is made of."""
+    made = {name: vars(kind)[name] for name in sorted(vars(kind).keys() - _DERIVED)}
+    if not made.get("__annotations__"):  # who only asks for them makes them
+        made.pop("__annotations__", None)
+    made = {k: _bare(v) for k, v in made.items() if not isinstance(v, _SLOTS)}
+    fields = vars(kind).get("__dataclass_fields__", {}).values()
+    if metadata := {field.name: dict(field.metadata) for field in fields if field.metadata}:
+        made["__dataclass_fields__"] = metadata
+    return (type(kind), kind.__bases__, made)
+
+
+def _bare(value: Any) -> Any:
+    """What an attribute of a class is made of, as far as it hides that."""
+    if isinstance(value, property):
+        return (value.fget, value.fset, value.fdel)
+    if isinstance(value, staticmethod | classmethod):
+        return (type(value), value.__func__)
+    return value.func if isinstance(value, functools.cached_property) else value
+
+
+def _globals(function: types.FunctionType) -> dict[str, Any]:
+    """What the global names mean that a function uses, those of the program's modules too."""
+    known = function.__globals__
+    found = {name: known[name] for name in _used(function.__code__) if name in known}
+    names = names_of(function.__code__)
+    todo = [*found.values(), *_imported(function)]
+    seen = set()
+    while todo:
+        module = todo.pop()
+        if type(module) is not types.ModuleType or id(module) in seen or not is_own(module):
+            continue
+        seen.add(id(module))
+        for name in names & vars(module).keys():
+            found[f"{module.__name__}.{name}"] = vars(module)[name]
+            todo.append(vars(module)[name])
+    return found
+
+
+def _module_data(function: types.FunctionType) -> dict[str, Any]:
+    """The data in modules of the program that a function uses, by module and name."""
+    named = {k: v for k, v in _globals(function).items() if "." in k}
+    code = (types.FunctionType, types.ModuleType, type)
+    return {":".join(k.rsplit(".", 1)): v for k, v in named.items() if not isinstance(v, code)}
+
+
+def imported_as(thing: Any) -> str:
+    """The module and name by which a part of a program is imported; empty if it travels itself."""
+    is_module = type(thing) is types.ModuleType
+    home = str(thing.__name__ if is_module else thing.__module__)
+    module = sys.modules.get(home)
+    if home == "__main__" or module is None or home.partition(".")[0] in _by_value():
+        return ""
+    if is_module:
+        return f"{home}:" if module is thing else ""
+    name = str(thing.__qualname__)
+    try:
+        found = functools.reduce(getattr, name.split("."), module)
+    except AttributeError:
+        return ""
+    if getattr(found, "__wrapped__", None) is thing:  # a cache around it is what is imported
+        return f"{home}:{name}.__wrapped__"
+    return f"{home}:{name}" if found is thing else ""
+
+
+def _by_value() -> set[str]:
+    """The packages that cloudpickle was told to take along."""
+    pickling = sys.modules.get("cloudpickle")
+    listed = pickling.list_registry_pickle_by_value() if pickling is not None else ()
+    return {name.partition(".")[0] for name in listed}
+
+
+@functools.lru_cache(maxsize=4096)
+def _used(code: types.CodeType) -> frozenset[str]:
+    """The names that code, and what is nested in it, uses other than as attributes."""
+    used = {
+        str(step.argval)
+        for step in dis.get_instructions(code)
+        if step.opcode in dis.hasname and not step.opname.endswith(_OF_OBJECTS)
+    }
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return frozenset(used).union(*map(_used, inner))
+
+
+def _handed_on(function: types.FunctionType) -> dict[str, types.ModuleType]:
+    """The modules of the program that a function does more with than take attributes of them."""
+    imported = [module for module in _imported(function) if is_own(module)]
+    names = names_of(function.__code__) if imported else set()
+    inside = {name: vars(m)[name] for m in imported for name in names & vars(m).keys()}
+    inside |= {module.__name__.rpartition(".")[2]: module for module in imported}
+    found = {}
+    for is_global, name in _handed(function.__code__):
+        first, *others = name.split(".")
+        value = (function.__globals__ if is_global else inside).get(first)
+        for other in others:
+            value = vars(value).get(other) if type(value) is types.ModuleType else None
+        if type(value) is types.ModuleType and is_own(value):
+            found[value.__name__] = value
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _handed(code: types.CodeType) -> frozenset[tuple[bool, str]]:
+    """What code, and what is nested in it, uses as it is, `a` or `a.b`; and whether `a` is global.
+
+    Of `a.b.c()` that is the last, not the modules before it.
+    """
+    found, is_global, name = set[tuple[bool, str]](), False, ""
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            name += f".{step.argval}" if name else ""
+        elif step.opname != "EXTENDED_ARG":
+            found.add((is_global, name))
+            name = ""
+            if step.opname.startswith("LOAD_") and step.opcode in _WITH_NAMES:
+                *more, name = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+                found.update((False, other) for other in more)
+                is_global = step.opcode in dis.hasname
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return frozenset(found).union(*map(_handed, inner))
+
+
+def _others(function: Any, names: list[str]) -> list[str]:
+    """The names of arguments that go to a function's `**`; all if nobody knows."""
+    try:
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    except Exception:  # some builtins have no signature, and objects may raise anything
+        return names
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return []
+    own = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return [name for name in names if name not in own]
+
+
+def _imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
+    """The modules that a function imports when it runs; an error if one cannot be looked at yet."""
+    package = function.__globals__.get("__package__") or ""
+    for name in _imports(function.__code__):
+        places = (name, f"{package}.{name}".strip(".")) if package else (name,)
+        loaded = [sys.modules[place] for place in places if place in sys.modules]
+        yield from loaded
+        if not loaded and _may_be_own(name, package):
+            raise ValueError(f"it imports {name} as it runs: import it with the program")
+
+
+@functools.lru_cache(maxsize=4096)
+def _imports(code: types.CodeType) -> frozenset[str]:
+    """The names of modules that code, and what is nested in it, imports."""
+    found = {
+        str(step.argval) for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"
+    }
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return frozenset(found).union(*map(_imports, inner)) - {""}
+
+
+def _may_be_own(name: str, package: str) -> bool:
+    """Whether a module that is not imported yet may be of the user's program."""
+    first = name.partition(".")[0]
+    if package and _spec_of(f"{package}.{first}") is not None:
+        return True
+    if first in sys.stdlib_module_names:
+        return False
+    spec = _spec_of(first)  # None: it is not there, or found from a package above this one
+    return bool(package) if spec is None else not is_installed(spec.origin or "")
+
+
+def _spec_of(name: str) -> Any:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(name)
+    except (ImportError, ValueError):
+        return None

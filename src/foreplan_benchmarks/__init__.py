@@ -1,0 +1,1 @@
+"""What foreplan is measured by: `foreplan bench`."""

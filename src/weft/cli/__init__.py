@@ -1,5 +1,0 @@
-"""The command line."""
-
-from weft.cli.main import main
-
-__all__ = ["main"]

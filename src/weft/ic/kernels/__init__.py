@@ -1,1 +1,0 @@
-"""Plain functions on dags, compiled when weft is built."""

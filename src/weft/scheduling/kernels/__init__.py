@@ -1,1 +1,0 @@
-"""Plain functions on flat arrays that plan, compiled when weft is built."""

@@ -1,1 +1,0 @@
-"""Plain functions on the arrays of a simulated world, compiled when weft is built."""

@@ -1,3 +1,0 @@
-"""weft's version, in a place that everything may import."""
-
-__version__ = "0.1.0"

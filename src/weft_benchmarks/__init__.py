@@ -1,1 +1,0 @@
-"""What weft is measured by: `weft bench`."""
