@@ -11,6 +11,7 @@ from typing import Any
 from foreplan.errors import ForeplanError, InputError
 from foreplan.flow import Flow
 from foreplan.model.call import replaced
+from foreplan.version import install_command
 
 _OLDEST = (2025, 11)  # what dask.compute does is the same since then
 
@@ -64,7 +65,7 @@ def _handles(flow: Flow, collections: list[Any], optimize: bool) -> list[Any]:
     version = _dask("dask").__version__
     if tuple(map(int, version.split(".")[:2])) < _OLDEST:
         problem = f"Dask {version} is too old: with it some collections would come back wrong"
-        raise InputError(f"{problem}; pip install 'foreplan[dask]'")
+        raise InputError(f"{problem}; {install_command('dask')}")
     graph, keys = _lowered(collections, optimize)
     nodes = _dask("dask._task_spec").convert_legacy_graph(graph)
     futures = _futures(collections, graph, nodes)
@@ -321,4 +322,4 @@ def _dask(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         problem = f"this needs Dask, which is not here or too old ({error})"
-        raise ForeplanError(f"{problem}: pip install 'foreplan[dask]'") from None
+        raise ForeplanError(f"{problem}: {install_command('dask')}") from None

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
+from foreplan.version import DISTRIBUTION
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 ASKED_FOR_PLAIN = "FOREPLAN_PLAIN_KERNELS"  # an environment variable: run the sources uncompiled
@@ -76,7 +78,7 @@ def _again() -> str:
     """How to install foreplan again; pip would take what it has built before from its cache."""
     if Path(__file__).parents[2].joinpath("setup.py").exists():
         return "`make dev`"
-    return "`pip install --force-reinstall --no-cache-dir foreplan`"
+    return f"`pip install --force-reinstall --no-cache-dir {DISTRIBUTION}`"
 
 
 def _changed(found: ModuleType) -> str | None:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from foreplan.errors import InputError, PlanningError
 from foreplan.model import Schedule, Situation
+from foreplan.version import install_command
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -52,9 +53,7 @@ def installed() -> bool:
 def require() -> None:
     """Tell the user what to install, before the work."""
     if not installed():
-        raise InputError(
-            "OR-tools is not installed; pip install 'foreplan[optimum]' for the optimum"
-        )
+        raise InputError(f"the optimum needs OR-tools: {install_command('optimum')}")
 
 
 def optimum(

@@ -16,6 +16,7 @@ from typing import Any
 
 from foreplan.errors import ForeplanError, InputError
 from foreplan.runs.session import Session, Silent
+from foreplan.version import install_command
 
 SPEED = "FOREPLAN_BENCH_SPEED"
 CGROUP = Path("/sys/fs/cgroup/cpu")  # version 1
@@ -36,7 +37,7 @@ def cluster(speeds: Sequence[float], cpu_share: float = 0.0) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise InputError("Dask is not installed here: pip install 'foreplan[dask]'") from None
+        raise InputError(f"Dask is not installed here: {install_command('dask')}") from None
 
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="foreplan-bench-"))

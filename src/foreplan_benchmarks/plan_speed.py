@@ -163,7 +163,7 @@ class Peer:
 
 
 def peer_installed() -> bool:
-    """Whether anrg-saga is there (pip install 'foreplan[bench]')."""
+    """Return whether anrg-saga is installed; the extra `bench` has it."""
     return importlib.util.find_spec("saga") is not None
 
 

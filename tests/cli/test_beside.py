@@ -39,7 +39,7 @@ def test_their_help_is_what_the_list_of_commands_says() -> None:
 def test_where_a_package_is_missing(name: str) -> None:
     package, extra = BESIDE[name].package, BESIDE[name].extra
     done = without(package, name, "--help")
-    again = f"pip install --force-reinstall 'foreplan[{extra}]'"
+    again = f"pip install 'foreplan[{extra}]' --force-reinstall"
     told = f"foreplan: error: the package {package}, which has `foreplan {name}`, is missing: "
     told += f"{again}\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)

@@ -11,6 +11,7 @@ import pytest
 
 import foreplan
 from foreplan.cli.doctor import PURPOSES
+from foreplan.version import DISTRIBUTION, install_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,3 +51,12 @@ def test_wheels_are_tested_by_a_script_that_is_there(config: dict[str, Any]) -> 
 
 def test_every_extra_says_what_it_is_for(config: dict[str, Any]) -> None:
     assert PURPOSES.keys() == config["project"]["optional-dependencies"].keys() - {"dev", "docs"}
+
+
+def test_advice_about_extras_comes_from_one_constant(config: dict[str, Any]) -> None:
+    assert config["project"]["name"] == DISTRIBUTION
+    assert install_command("dask") == f"pip install '{DISTRIBUTION}[dask]'"
+    sources = [path for path in (ROOT / "src").rglob("*.py") if path.name != "version.py"]
+    assert len(sources) > 100
+    named = re.compile(rf"{DISTRIBUTION}\[({'|'.join(config['project']['optional-dependencies'])})")
+    assert not [str(p) for p in sources if named.search(p.read_text(encoding="utf-8"))]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreplan.cli.shared.options import json_option
+from foreplan.version import DISTRIBUTION, __version__, install_command
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -115,14 +116,13 @@ class Findings:
 
 def examine() -> Findings:
     """Look at everything; what may not work is not imported before it is looked at."""
-    from foreplan import __version__
     from foreplan.runs.home import CAN_RUN
 
     try:
-        packages, extras = [_examined(r) for r in _requirements("foreplan")], optional_parts()
+        packages, extras = [_examined(r) for r in _requirements(DISTRIBUTION)], optional_parts()
     except (ImportError, metadata.PackageNotFoundError) as error:
         again = "install it with pip, which brings what it needs"
-        packages, extras = [Dependency(error.name or "foreplan", "", None, False, again)], []
+        packages, extras = [Dependency(error.name or DISTRIBUTION, "", None, False, again)], []
     here = _this_machine()
     return Findings(
         foreplan=__version__,
@@ -216,8 +216,10 @@ def _examined(requirement: Requirement) -> Dependency:
 
 def optional_parts() -> list[Dependency]:
     """What foreplan can use, each package by the smallest extra that brings it."""
-    extras = metadata.metadata("foreplan").get_all("Provides-Extra") or []
-    brought = {extra: list(_requirements("foreplan", extra)) for extra in extras if extra != "dev"}
+    extras = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    brought = {
+        extra: list(_requirements(DISTRIBUTION, extra)) for extra in extras if extra != "dev"
+    }
     found: dict[str, Dependency] = {}
     for extra in sorted(brought, key=lambda name: (len(brought[name]), name)):
         for requirement in brought[extra]:
@@ -228,7 +230,7 @@ def optional_parts() -> list[Dependency]:
 def _looked_up(extra: str, requirement: Requirement) -> Dependency:
     version = _version(requirement.name)
     fits = version is not None and requirement.specifier.contains(version, prereleases=True)
-    advice = "" if fits else f"pip install 'foreplan[{extra}]'"
+    advice = "" if fits else install_command(extra)
     return Dependency(requirement.name, PURPOSES.get(extra, extra), version, fits, advice)
 
 

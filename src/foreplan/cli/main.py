@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from foreplan.errors import ForeplanError, InputError
+from foreplan.version import install_command
 
 ABOUT = "Plan, run, simulate and compare workflows (DAGs of tasks) on the machines you have."
 # in the order of `foreplan --help`; each is the command of that name in foreplan.cli.<name>, or its
@@ -77,11 +78,11 @@ def _missing(name: str, error: ModuleNotFoundError) -> InputError:
     package, extra, *_ = BESIDE[name]
     missing = (error.name or package).partition(".")[0]
     if missing == package:
-        again = f"pip install --force-reinstall 'foreplan[{extra}]'"
+        again = f"{install_command(extra)} --force-reinstall"
         return InputError(
             f"the package {package}, which has `foreplan {name}`, is missing: {again}"
         )
-    return InputError(f"`foreplan {name}` needs {missing}: pip install 'foreplan[{extra}]'")
+    return InputError(f"`foreplan {name}` needs {missing}: {install_command(extra)}")
 
 
 def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:

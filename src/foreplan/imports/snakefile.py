@@ -25,9 +25,10 @@ from foreplan.formats import workflow_from_dict
 from foreplan.formats.foreplan_workflow import OUTPUT_MARKS, unused_name
 from foreplan.quantities import first_few, many
 from foreplan.shell import named_files, named_patterns
+from foreplan.version import install_command
 
 NO_SNAKEMAKE = (
-    "Snakemake is not here: pip install 'foreplan[snakemake]', or say with --snakemake where the "
+    f"Snakemake is not here: {install_command('snakemake')}, or say with --snakemake where the "
     "program is"
 )
 APPTAINER, CONDA = SOFTWARE = ("apptainer", "conda")

@@ -43,7 +43,7 @@ def budget(
 ) -> None:
     """How much longer than the optimum plans under a budget are, on small instances.
 
-    The optimum is found by OR-tools (pip install 'foreplan[optimum]'). The default takes a
+    The optimum is found by OR-tools, which the extra `optimum` installs. The default takes a
     minute or two. Example: `foreplan bench budget --tasks 12 --runs 3 --out results/optimum`
     """
     from foreplan_benchmarks import budget_optimum, budget_optimum_report

@@ -39,8 +39,8 @@ def fit(
 ) -> None:
     """Planning with cores and memory: its speed, its distance to the optimum, and what it gains.
 
-    Speed: beside planning the same tasks with one core each. The optimum is found by OR-tools (pip
-    install 'foreplan[optimum]'). Example: `foreplan bench fit --traces path/to/traces`
+    Speed: beside planning the same tasks with one core each. The optimum is found by OR-tools,
+    which the extra `optimum` installs. Example: `foreplan bench fit --traces path/to/traces`
     """
     from foreplan_benchmarks import fit as measured
     from foreplan_benchmarks import fit_optimum

@@ -10,6 +10,7 @@ import typer
 
 from foreplan.cli.shared.tables import progress_bar, table
 from foreplan.quantities import amount
+from foreplan.version import install_command
 
 if TYPE_CHECKING:
     from foreplan_benchmarks.plain_heft import Pairs
@@ -130,7 +131,7 @@ def _show_large(plans: list[Any]) -> None:
 
 def _show_peers(peers: list[Peer]) -> None:
     if not peers:
-        print("\nanrg-saga is not installed; pip install 'foreplan[bench]' to compare")
+        print(f"\nto compare with anrg-saga: {install_command('bench')}")
         return
     print("\nHEFT beside anrg-saga (pure Python), same instances")
     table(

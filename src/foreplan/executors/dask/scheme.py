@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from foreplan.errors import InputError
 from foreplan.executors.base import Scheme, Workload, no_place
+from foreplan.version import install_command
 
 if TYPE_CHECKING:
     from foreplan.contracts import Machines
     from foreplan.model import Platform
 
 _BEGIN = "dask://"
-_NOT_HERE = "Dask is not installed here: pip install 'foreplan[dask]'"
+_NOT_HERE = f"Dask is not installed here: {install_command('dask')}"
 
 
 class Dask(Scheme):
