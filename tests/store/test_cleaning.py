@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreplan.store import parts
 from foreplan.store.changes import KeyChange, changes
 from foreplan.store.cleaning import fold_store, foldable
+from foreplan.store.store import Store, StoreError
 from store.test_random import Draw, begin, draw_change, draw_end, draw_jobs, number
 from store.tiny import Job
 
@@ -63,6 +65,18 @@ def test_a_writer_that_was_taken_to_be_over_loses_nothing(tmp_path: Path) -> Non
     part.append(line)  # and after
     part.close()
     assert sum(len(p.lines) for p in parts.read_parts(folder)) >= 2
+
+
+def test_a_store_of_another_format_goes_whole_or_stays(tmp_path: Path) -> None:
+    begin(str(tmp_path)).run([Job("a", 1, ("in0",), ("x",))])
+    folder = parts.folder_of(tmp_path)
+    (folder / "format-1").rename(folder / "format-2")
+    with pytest.raises(StoreError, match="another version of foreplan wrote this store"):
+        foldable(tmp_path, never, never)
+    fold_store(foldable(tmp_path, never, never, everything=True))
+    assert parts.list_parts(folder) == []
+    begin(str(tmp_path)).run([Job("a", 1, ("in0",), ("x",))])
+    assert Store.read(tmp_path).made("x")
 
 
 def test_changes_from_what_to_what() -> None:

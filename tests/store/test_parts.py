@@ -79,7 +79,7 @@ def test_the_latest_counts_wherever_it_stands(tmp_path: Path) -> None:
     assert Store.read(tmp_path).files["f1"][3] == "read"
 
 
-OTHER_FORMAT = "another version of foreplan wrote this store.*remove the directory"
+OTHER_FORMAT = "another version of foreplan wrote this store.*clean --store --all"
 
 
 @pytest.mark.parametrize(

@@ -151,10 +151,11 @@ def _session(home: RunHome) -> Session | None:
 
 def _tell_end(summary: Summary, home: RunHome, directory: Path) -> int:
     """How it ended, if that is not in its log; the exit code."""
+    from foreplan.runs.journal import read
+
     if summary.status in ENDED:
         from foreplan.cli.shared.ending import code_of
         from foreplan.runs import Outcome
-        from foreplan.runs.journal import read
         from foreplan.runs.replay import replay
 
         if not home.log.exists():
@@ -162,6 +163,7 @@ def _tell_end(summary: Summary, home: RunHome, directory: Path) -> int:
             print(f"more about it: {command('report', home.id, directory)}")
         run = replay(read(home.journal), home.data).run()
         return code_of(Outcome(home.id, home.path, summary.status, run))
+    read(home.journal)  # refuses a journal that cannot be resumed, and says why
     again = command("resume", home.id, directory)
     print(f"the process that drove run {home.id} has died: `{again}` resumes it", file=sys.stderr)
     return DIED

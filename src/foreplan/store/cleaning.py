@@ -14,7 +14,7 @@ from pathlib import Path
 
 from foreplan.store import parts
 from foreplan.store.content import Entry, Memory
-from foreplan.store.store import Result, Store
+from foreplan.store.store import Result, Store, other_format
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ def foldable(
     `has_results` says whether what functions gave back in a run is still there.
     """
     folder = parts.folder_of(data)
+    readable = parts.is_readable(folder)
+    if not readable and not everything:
+        raise other_format(folder)
     names = parts.list_parts(folder)
     over = [name for name in names if parts.is_over(is_live, name)]
     found = []
@@ -54,7 +57,7 @@ def foldable(
         with suppress(FileNotFoundError):  # somebody folds it just now
             found.append(parts.read_part(folder / name, keep=True))
     whole = [part for part in found if everything or not part.bad]  # the next run mends the others
-    store = Store.of_parts(folder, whole)
+    store = Store.of_parts(folder, whole if readable else [])
     every = list(store.lines())
     lines = [] if everything else list(_kept(store, every, os.fspath(data), has_results))
     damaged = tuple(sorted(_listed(folder / parts.DAMAGED)))
@@ -75,6 +78,7 @@ def foldable(
 def fold_store(found: Foldable) -> None:
     """Do it; whoever reads or writes the store meanwhile finds what counts, or writes it again."""
     parts.fold(found.folder, found.whole, found.lines)
+    parts.drop_other_formats(found.folder)
     for name in found.damaged:
         with suppress(OSError):
             os.unlink(found.folder / parts.DAMAGED / name)

@@ -74,6 +74,14 @@ def is_readable(folder: Path) -> bool:
     return (folder / f"{_MARK}{FORMAT}").exists()
 
 
+def drop_other_formats(folder: Path) -> None:
+    """Let an empty store be of no format, so that the next run can write to it."""
+    if not list_parts(folder):
+        for name in _formats(folder):
+            if name != str(FORMAT):
+                (folder / f"{_MARK}{name}").unlink(missing_ok=True)
+
+
 def _formats(folder: Path) -> list[str]:
     try:
         names = sorted(os.listdir(folder))

@@ -89,7 +89,7 @@ class Store:
         with no_collection():
             try:
                 if not parts.is_readable(store.folder):
-                    raise _other_format(store.folder)
+                    raise other_format(store.folder)
                 found = parts.read_parts(store.folder)
             except OSError as error:
                 raise StoreError(
@@ -142,7 +142,7 @@ class Store:
                 else:
                     raise ValueError
             except (TypeError, ValueError, KeyError, AttributeError):
-                raise _other_format(self.folder) from None
+                raise other_format(self.folder) from None
         dated.sort(key=lambda pair: pair[0])
         for _, news in dated:
             self.add(news) if isinstance(news, Result) else self.files.update(news)
@@ -220,10 +220,11 @@ class Store:
                 yield name, rest
 
 
-def _other_format(folder: Path) -> StoreError:
+def other_format(folder: Path) -> StoreError:
+    """Say that a store has a format that this version cannot read."""
     return StoreError(
-        f"{folder}: another version of foreplan wrote this store: use that version, or remove the "
-        "directory; then every task runs again"
+        f"{folder}: another version of foreplan wrote this store: use that version, or forget it "
+        "with `foreplan clean --store --all`; then every task runs again"
     )
 
 
