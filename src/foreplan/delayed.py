@@ -232,8 +232,8 @@ def _refuse_shuffles(node: Any) -> None:
             continue
         raise InputError(
             f"{problem} shuffle keeps data {how}, which foreplan cannot make again; choose "
-            "shuffles "
-            "by tasks (shuffle='tasks', shuffle_method='tasks', rechunk(method='tasks')), or call "
+            "shuffles by tasks (shuffle='tasks', shuffle_method='tasks', "
+            "rechunk(method='tasks')), or call "
             "dask.config.set({'dataframe.shuffle.method': 'tasks'}) before the collection is made"
         )
 

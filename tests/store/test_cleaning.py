@@ -67,10 +67,14 @@ def test_a_writer_that_was_taken_to_be_over_loses_nothing(tmp_path: Path) -> Non
     assert sum(len(p.lines) for p in parts.read_parts(folder)) >= 2
 
 
-def test_a_store_of_another_format_goes_whole_or_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_store_of_another_format_goes_whole_or_stays(marked: bool, tmp_path: Path) -> None:
     begin(str(tmp_path)).run([Job("a", 1, ("in0",), ("x",))])
     folder = parts.folder_of(tmp_path)
-    (folder / "format-1").rename(folder / "format-2")
+    if marked:
+        (folder / "format-1").rename(folder / "format-2")
+    else:
+        parts.append(str(folder), "r", parts.encode({"later": 1}))
     with pytest.raises(StoreError, match="another version of foreplan wrote this store"):
         foldable(tmp_path, never, never)
     fold_store(foldable(tmp_path, never, never, everything=True))

@@ -87,8 +87,7 @@ def plan(
 
     Example: `foreplan plan wf.yaml -p cluster.yaml --budget 40`, or `--pareto money.png`
 
-    Example: `foreplan plan wf.yaml --on local:4`, as `foreplan run wf.yaml --on local:4` would
-    begin
+    Example: `foreplan plan wf.yaml --on local:4`, as `foreplan run` would begin there
 
     A search that takes long says so, and can be bounded: `--planner 'best-affordable[seconds=5]'`.
     What is found by then depends on how fast the machine is.

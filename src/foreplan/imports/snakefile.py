@@ -210,8 +210,7 @@ class Translation:
         if CONDA in self.software and (names := self._rules(lambda job: job["conda_file"])):
             yield (
                 f"environments that are described by a file are not made by foreplan: {names}; "
-                "make "
-                "them, and name them in the Snakefile"
+                "make them, and name them in the Snakefile"
             )
         for job in self.found["jobs"]:
             if job["kind"] == "none" and job["outputs"]:

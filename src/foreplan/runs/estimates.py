@@ -98,7 +98,7 @@ class Learner:
 def _history_of(
     workflow: Workflow, repository: Repository, commands: Sequence[str], origin: Origin
 ) -> History:
-    """What is known of a workflow's categories."""
+    """Return the records that tell of a workflow's categories."""
     return repository.history(categories_of(workflow), commands, origin)
 
 

@@ -44,7 +44,7 @@ def survey_of(
     replaces: Collection[str] | None = None,
     again: Mapping[str, str] | None = None,
 ) -> Survey:
-    """What is known of a directory.
+    """Compare a workflow with its directory and the store.
 
     The tasks of `again` are run, too, for the reason that stands there.
     """

@@ -47,8 +47,7 @@ def foldable(
     `has_results` says whether what functions gave back in a run is still there.
     """
     folder = parts.folder_of(data)
-    readable = parts.is_readable(folder)
-    if not readable and not everything:
+    if not everything and not parts.is_readable(folder):
         raise other_format(folder)
     names = parts.list_parts(folder)
     over = [name for name in names if parts.is_over(is_live, name)]
@@ -57,9 +56,13 @@ def foldable(
         with suppress(FileNotFoundError):  # somebody folds it just now
             found.append(parts.read_part(folder / name, keep=True))
     whole = [part for part in found if everything or not part.bad]  # the next run mends the others
-    store = Store.of_parts(folder, whole if readable else [])
-    every = list(store.lines())
-    lines = [] if everything else list(_kept(store, every, os.fspath(data), has_results))
+    if everything:  # whatever the lines say
+        every = [line for part in whole for line in part.lines]
+        lines = list[parts.Line]()
+    else:
+        store = Store.of_parts(folder, whole)
+        every = list(store.lines())
+        lines = list(_kept(store, every, os.fspath(data), has_results))
     damaged = tuple(sorted(_listed(folder / parts.DAMAGED)))
     before = sum(part.size for part in whole)
     aside = sum(_size(folder / parts.DAMAGED / name) for name in damaged)

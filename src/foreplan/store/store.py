@@ -183,7 +183,7 @@ class Store:
         return content in self._seen.get(file, ())
 
     def has_made(self, file: str, content: str) -> bool:
-        """Return whether foreplan made a file with this content, and nobody adopted it."""
+        """Return whether foreplan made a file with this content; adopted content does not count."""
         by_hand = (r for r in self._by_file.get(file, ()) if r.note == ADOPTED)
         return self.is_own(file, content) and all(r.outputs[file][3] != content for r in by_hand)
 

@@ -43,8 +43,9 @@ def dask(
     """Makespans of foreplan and of Dask's own scheduler, side by side on workers of unequal speed.
 
     foreplan is not told the speeds: it runs blind first, then with the history of that run. The
-    whole takes about 20 minutes. Example: `foreplan bench dask --speeds strong --pairs 2 --unit
-    0.5`
+    whole takes about 20 minutes.
+
+    Example: `foreplan bench dask --speeds strong --pairs 2 --unit 0.5`
     """
     from foreplan_benchmarks import dask_cluster, dask_speed
 
@@ -287,8 +288,9 @@ def snakefile(
     """A Snakefile by Snakemake, and imported and run by foreplan: the same files, and the times.
 
     123 jobs with wildcards, threads, params and logs, on two processors. All files that they make
-    are compared by content; a difference is an error. Example: `foreplan bench snakefile --repeats
-    1`
+    are compared by content; a difference is an error.
+
+    Example: `foreplan bench snakefile --repeats 1`
     """
     from statistics import median
 

@@ -64,8 +64,7 @@ def rewind_lost(state: RunArrays, anywhere: bool) -> None:
     """What unfinished work needs and cannot have any more is computed again, transitively.
 
     In reverse topological order (Hernandez, Cole: section 5; foreplan.rewind_set on plain data).
-    With
-    `anywhere` any copy is enough.
+    With `anywhere`, any copy is enough.
     """
     for k in range(state.n_tasks - 1, -1, -1):
         task = state.order[k]

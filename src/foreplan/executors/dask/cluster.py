@@ -198,7 +198,7 @@ class Cluster:
         return here
 
     def _note_amounts(self, host: int, worker: Worker) -> None:
-        """A worker has come back, perhaps with other amounts; a shared directory has none."""
+        """Note the amounts of a worker that came back; if all workers are one host, it has none."""
         hosts = list(self.platform.hosts)
         if hosts and hosts[host].amounts != worker.amounts:
             hosts[host] = replace(hosts[host], amounts=worker.amounts)
