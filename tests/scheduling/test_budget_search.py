@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,8 +13,10 @@ from foreplan import registry
 from foreplan.checks.schedules import check_schedule
 from foreplan.errors import PlanningError, TooLateError, UnaffordableError
 from foreplan.model import Freedom, Schedule, Situation, affordable, forecast
+from foreplan.scheduling.planners import _search
 from twins.budget import Shop
-from twins.priced import any_priced, between, priced
+from twins.priced import any_priced, between, priced, with_prices
+from twins.troubles import troubled_situation
 
 pytestmark = pytest.mark.usefixtures("light_searches")
 
@@ -111,6 +114,23 @@ def test_best_affordable_is_as_good_as_every_variant(k: float, situation: Situat
                 assert not adds_up
                 continue
             assert best.makespan <= other.makespan * (1 + 1e-9)
+
+
+def test_best_affordable_sees_where_loss_stops_between_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By billing units costs do not add up, and a walk along LOSS's path looks at few points."""
+    monkeypatch.setattr(_search, "POINTS", 2)
+    monkeypatch.setattr(_search, "SWEEPS", 0)
+    rng = np.random.default_rng(287)
+    situation = with_prices(troubled_situation(rng), rng, exact=False, units=True, links=False)
+    high = projected(started("heft", situation), situation)
+    with pytest.raises(UnaffordableError) as error:
+        planned("best-affordable[budget=0]", situation)
+    budget = between(error.value.cost, high, 0.5)
+    best = planned(f"best-affordable[budget={budget!r}]", situation)
+    loss = planned(f"loss1[budget={budget!r}]", situation)
+    assert best.makespan <= loss.makespan
 
 
 @settings(max_examples=15, deadline=None)

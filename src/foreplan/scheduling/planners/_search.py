@@ -187,8 +187,11 @@ class Search:
                 by = f"loss{variant} from {name}"
                 moves = loss_path(self.table, on, first.makespan, variant, True, -math.inf)
                 self._walk(on, moves, by)
-                for lost in losses(self.table, on, first.makespan, variant, False, self.planner):
-                    self.look_at(lost, by)
+                # where costs do not add up, LOSS may stop between the points of a walk
+                for careful in (False,) if self.table.exact else (True, False):
+                    lost = losses(self.table, on, first.makespan, variant, careful, self.planner)
+                    for schedule in lost:
+                        self.look_at(schedule, by)
 
     def gain(self) -> None:
         """All paths of GAIN within the budget."""
