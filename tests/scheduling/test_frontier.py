@@ -291,6 +291,22 @@ def test_a_plan_that_costs_less_than_the_cheapest_by_task_is_no_reason_to_give_u
     check_frontier(found)
 
 
+def test_a_budget_below_the_cheapest_by_task_is_kept_if_the_search_finds_such_a_plan() -> None:
+    """With billing units: before, `pareto` was refused a budget that it had chosen itself."""
+    rng = np.random.default_rng(71)
+    n, names = int(rng.integers(3, 8)), [f"p{k}" for k in range(int(rng.integers(2, 4)))]
+    tasks = {f"t{k}": {"cost": {p: float(rng.uniform(1, 20)) for p in names}} for k in range(n)}
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    edges = [[f"t{i}", f"t{j}", rng.uniform(0, 5)] for i, j in pairs if rng.random() < 0.4]
+    processors = [Processor(p, price=float(rng.uniform(0, 3)), billing=10.0) for p in names]
+    workflow = foreplan.load({"tasks": tasks, "edges": edges})
+    platform = Platform.build(processors)
+    found = pareto(workflow, platform, points=7)
+    check_frontier(found)
+    budget = (found.points[0].cost + found.points[1].cost) / 2
+    assert foreplan.plan(workflow, platform, budget=budget).cost <= budget
+
+
 @pytest.mark.parametrize("spec", ["best-affordable", "best-affordable[start=loss1]"])
 def test_no_rung_is_climbed_twice_from_the_same_starts(
     spec: str, monkeypatch: pytest.MonkeyPatch

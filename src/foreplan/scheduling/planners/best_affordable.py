@@ -67,14 +67,18 @@ class BestAffordable:
         if on_rungs(table):
             ladder = Ladder(table, plans, self, clock, keeper.see, climbs)
             ladder.show_exactly(budget)
-            _check(keeper.best, budget)
+            if table.exact:
+                _check(keeper.best, budget)
             ladder.answer(budget)
         else:
             search = Search(table, keeper.better, self, clock, quick, keeper.see)
             search.begin(plans)
-            _check(keeper.best, budget)
+            if table.exact:
+                _check(keeper.best, budget)
             search.gain()
             search.descend(lambda found, worth: Limits(LEAST * worth, budget - found.cost))
+        # where costs do not add up, the search may find what is cheaper than the cheapest by task
+        _check(keeper.best, budget)
         return renamed(keeper.best.schedule, self, keeper.best.by)
 
 
