@@ -99,6 +99,11 @@ class InvalidScheduleError(RulesBrokenError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """A message for an unknown name: the nearest known one, and the list."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    hint = did_you_mean(name, names)
     return f"unknown {kind} {name!r}{hint}; known: {first_few(names, 30) or 'none'}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question about the known name nearest to this one, or nothing if none is near."""
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -221,7 +221,8 @@ def test_as_json(tmp_path: Path) -> None:
     (tmp_path / "x.dag").write_text("JOB E e.sub\n")
     told = json.loads(succeed("prioritize", "my.dag", "--json", "-o", "out.dag", cwd=tmp_path))
     assert told.keys() == {
-        *("dag", "written", "style", "jobs", "done", "priorities", "kept", "left", "notes")
+        *("dag", "written", "style", "jobs", "done", "priorities", "kept", "left", "notes"),
+        "warnings",
     }
     assert (told["dag"], told["written"], told["style"]) == ("my.dag", ["out.dag"], "priority")
     assert (told["jobs"], told["done"], told["kept"], told["left"]) == (5, 0, ["B"], ["S+E"])
@@ -270,3 +271,48 @@ def test_a_dag_file_elsewhere_in_foreplan(tmp_path: Path) -> None:
     done = foreplan("run", path, "--dir", tmp_path)
     assert done.returncode == 2
     assert "it has no command to run" in done.stderr
+
+
+NEWER = (
+    b"JOB a a.sub\r\nJOB b b.sub\r\nJOB c c.sub\r\nweak  Parent b \\\r\n  CHILD a\r\n"
+    b"TOLERANCE all_nodes 25% Fail_Fast\r\nTOLERANCE b 3 %\r\ntolerance c 0 wait\r\n"
+)
+UNKNOWN = (
+    b'  Fancy-New\tb  x="caf\xe9" \\\r\n more\r\n# fine\r\nfancy-new c\r\nBLOCK q {\r\n'
+    b" PRIORITY = 5\r\n}\r\nPARNET a CHILD c\r\n"
+)
+
+
+def test_newer_and_unknown_commands(tmp_path: Path) -> None:
+    (tmp_path / "outer.dag").write_bytes(NEWER + UNKNOWN + b"SPLICE s inner.dag\r\n")
+    (tmp_path / "inner.dag").write_bytes(b"JOB x x.sub\nQQQ x\n")
+    done = foreplan("prioritize", "outer.dag", "--order", "hops", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["priorities"] == {"b": 4, "a": 3, "c": 2, "s+x": 1}
+    assert found["warnings"] == [
+        "outer.dag: line 9: unknown command 'Fancy-New' (and 1 more) is kept as it is and not "
+        "considered",
+        "outer.dag: line 13: unknown command 'BLOCK' is kept as it is and not considered",
+        "outer.dag: line 16: unknown command 'PARNET' (did you mean 'PARENT'?) is kept as it is "
+        "and not considered",
+        "inner.dag: line 2: unknown command 'QQQ' is kept as it is and not considered",
+    ]
+    assert done.stderr == "".join(f"warning: {warning}\n" for warning in found["warnings"])
+    for name, before in (("outer", NEWER + UNKNOWN + b"SPLICE s inner.dag\r\n"), ("inner", b"JOB")):
+        assert (tmp_path / f"{name}.dag").read_bytes().startswith(before)
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        (NEWER, "line 4: WEAK PARENT is not supported"),
+        (b"JOB a a.sub\nTOLERANCE a 2\n", "line 2: TOLERANCE is not supported"),
+        (b"JOB a a.sub\nFANCY a\n", "line 2: unknown command 'FANCY'"),
+    ],
+)
+def test_other_commands_refuse_them(tmp_path: Path, raw: bytes, problem: str) -> None:
+    (tmp_path / "x.dag").write_bytes(raw)
+    for command in (("run", "x.dag"), ("convert", "x.dag", "x.yaml")):
+        assert problem in refuse(*command, cwd=tmp_path)
+    assert not (tmp_path / "x.yaml").exists()

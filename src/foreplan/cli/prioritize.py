@@ -83,9 +83,10 @@ def prioritize(
 
     Of the jobs that are ready, DAGMan submits the one with the highest number first. The numbers
     run from the number of jobs that are not done down to 1. They are added at the end; all other
-    lines stay as they are, byte for byte. A job inside a splice or a sub-DAG gets its number in the
-    file of that, which is written too unless there is an output; included files are never written.
-    Jobs that the newest rescue file has as done get none.
+    lines stay as they are, byte for byte, also those with commands that foreplan does not know: a
+    warning names them. A job inside a splice or a sub-DAG gets its number in the file of that,
+    which is written too unless there is an output; included files are never written. Jobs that the
+    newest rescue file has as done get none.
 
     Example: `foreplan prioritize my.dag -o my-prioritized.dag`
 
@@ -93,11 +94,14 @@ def prioritize(
     """
     from foreplan.files import in_file, is_stdout, printable
     from foreplan.formats.dagman import read_dag
-    from foreplan.formats.dagman_write import with_priorities
+    from foreplan.formats.dagman_write import unknown_commands, with_priorities
 
     _check(order, times, preview, slots)
     aside = is_stdout(output)  # what is said then goes to stderr
     read = read_dag(dag)
+    warnings = unknown_commands(read)
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
     style: Style = "vars" if as_vars else "priority"
     with in_file(dag):
         job_times = JobTimes.look_up(read, dag, times)
@@ -113,7 +117,8 @@ def prioritize(
         written = with_priorities(read, numbers, replace=replace, style=style, output=output)
     notes = [*read.notes, *job_times.notes, *written.notes]
     if as_json:
-        typer.echo(json.dumps(_document(dag, read, written, style, notes), indent=1), err=aside)
+        document = _document(dag, read, written, style, notes, warnings)
+        typer.echo(json.dumps(document, indent=1), err=aside)
         return
     for path in written.files:
         typer.echo(f"wrote {printable(path)}", err=aside)
@@ -311,7 +316,12 @@ def _summary(dag: DagmanDag, written: Written) -> str:
 
 
 def _document(
-    path: Path, dag: DagmanDag, written: Written, style: str, notes: list[str]
+    path: Path,
+    dag: DagmanDag,
+    written: Written,
+    style: str,
+    notes: list[str],
+    warnings: list[str],
 ) -> dict[str, object]:
     from foreplan.files import printable
 
@@ -325,4 +335,5 @@ def _document(
         "kept": list(written.kept),
         "left": list(written.left),
         "notes": notes,
+        "warnings": warnings,
     }

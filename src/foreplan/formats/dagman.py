@@ -41,12 +41,18 @@ from foreplan.formats.dagman_parts import (
     rescued_file,
 )
 from foreplan.formats.dagman_submit import Said, read_submit, read_submit_file
-from foreplan.formats.dagman_syntax import NODES, PRIORITY_MACRO, spelt
+from foreplan.formats.dagman_syntax import (
+    NODES,
+    PRIORITY_MACRO,
+    WEAK_PARENT,
+    spelt,
+    unsupported_command,
+)
 from foreplan.formats.fields import shown
 from foreplan.garbage import no_collection
 from foreplan.model import TaskSpec, Workflow
 
-LINKS = frozenset({"PARENT", "CONNECT", "PIN_IN", "PIN_OUT"})
+LINKS = frozenset({"PARENT", WEAK_PARENT, "CONNECT", "PIN_IN", "PIN_OUT"})
 _LONGEST = 80  # of a name in a message
 
 
@@ -58,7 +64,7 @@ class DagmanLinks:
 
     def add(self, command: str, scope: Scope, place: Place, words: list[str]) -> None:
         """The arcs, or the pins, of one statement."""
-        if command == "PARENT":
+        if command in ("PARENT", WEAK_PARENT):
             self._add_parents(scope, place, words)
         elif command == "CONNECT":
             self._connect(scope, place, words)
@@ -148,7 +154,7 @@ _DEEPEST = 100  # splices and includes inside each other
 _MOST_FILES = 1_000_000  # a file counts as often as it is named
 _OF_A_JOB = frozenset(
     {"RETRY", "ABORT_DAG_ON", "PRIORITY", "CATEGORY", "PRE_SKIP", "DONE", "VARS", "SCRIPT"}
-    | {"SAVE_POINT_FILE"}
+    | {"SAVE_POINT_FILE", "TOLERANCE"}
 )
 _NOT_ALL = frozenset({"DONE", "SAVE_POINT_FILE"})  # ALL_NODES is no job to these
 # what cannot be said of the nodes that are not run in their turn
@@ -160,11 +166,15 @@ _BARRED = {
 
 
 class Reader:
-    """Reads one file, and the files that it names, into a dag."""
+    """Reads one file, and the files that it names, into a dag.
 
-    def __init__(self, files: Files | None, with_requests: bool = False) -> None:
+    For a workflow, submit files are read as well, and a command that is unknown, or that a
+    workflow cannot follow, is an error.
+    """
+
+    def __init__(self, files: Files | None, for_workflow: bool = False) -> None:
         self.dag = DagmanDag()
-        self._submits: dict[object, Said] | None = {} if with_requests else None  # by file
+        self._submits: dict[object, Said] | None = {} if for_workflow else None  # by file
         self._files, self._arcs = files, Arcs()
         self._links = DagmanLinks(self.dag.nodes, self._arcs)
         self._subdags: list[tuple[int, Place, str, tuple[Path, ...]]] = []  # node, line, file
@@ -236,6 +246,8 @@ class Reader:
         """The statements of a file, with those of the files that it includes in their place."""
         for line, _, command, words in source.statements:
             place = Place(source, line)
+            if self._submits is not None and (problem := unsupported_command(command, words)):
+                raise place.wrong(problem)
             if command != "INCLUDE":
                 yield place, command, words
                 continue
@@ -349,8 +361,8 @@ def _check_new(scope: Scope, place: Place, name: str) -> None:
         raise place.wrong(f"there is a {kind} {shown(name)} already")
 
 
-def read_dag(path: str | os.PathLike[str], *, with_requests: bool = False) -> DagmanDag:
-    """All that a DAGMan file and the files that it names say; submit files on request.
+def read_dag(path: str | os.PathLike[str], *, for_workflow: bool = False) -> DagmanDag:
+    """Read a DAGMan file and the files that it names, to prioritize it or to make a workflow of it.
 
     The path of a rescue file means the DAG that it is of, from there on.
     """
@@ -360,19 +372,19 @@ def read_dag(path: str | os.PathLike[str], *, with_requests: bool = False) -> Da
         source, rescued = files.open(file), rescued_file(file)
         if rescued is not None and not is_whole(source):  # it is read with its DAG
             source, rescue = files.open(rescued), file
-        return Reader(files, with_requests).read(source, rescue)
+        return Reader(files, for_workflow).read(source, rescue)
 
 
 def load_dagman(path: str | os.PathLike[str]) -> Workflow:
     """A workflow from a DAGMan file and the files that it names."""
     file = Path(path)
     with in_file(file):
-        return dag_workflow(read_dag(file, with_requests=True), (rescued_file(file) or file).stem)
+        return dag_workflow(read_dag(file, for_workflow=True), (rescued_file(file) or file).stem)
 
 
 def parse_dagman(text: str, name: str = "") -> Workflow:
     """A workflow from the text of a DAGMan file that names no other."""
-    return dag_workflow(Reader(None, with_requests=True).read(text_source(text)), name)
+    return dag_workflow(Reader(None, for_workflow=True).read(text_source(text)), name)
 
 
 def dag_workflow(dag: DagmanDag, name: str = "", *, final: bool = True) -> Workflow:

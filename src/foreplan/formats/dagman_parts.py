@@ -29,6 +29,7 @@ from foreplan.formats.dagman_dag import (
     Place,
 )
 from foreplan.formats.dagman_syntax import spelt
+from foreplan.formats.fields import shown
 from foreplan.quantities import many
 
 _RESCUE = re.compile(r"(?P<dag>.+)\.rescue(?P<number>[0-9]{3})", re.DOTALL)
@@ -62,7 +63,9 @@ def apply_rescue(dag: DagmanDag, rescue: DagmanFile) -> None:
     for line, _, command, words in rescue.statements:
         place = Place(rescue, line)
         if command not in ("DONE", "RETRY"):
-            problem = f"{spelt(command)} cannot stand in a rescue file beside its DAG"
+            problem = (
+                f"{spelt(command) or shown(words[0])} cannot stand in a rescue file beside its DAG"
+            )
             raise place.wrong(f"{problem}: if it is a whole DAG, name it instead of the other")
         job = words[0]
         if job not in nodes:

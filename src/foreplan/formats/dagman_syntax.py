@@ -2,7 +2,8 @@
 
 A line that ends in a backslash goes on in the next, whose leading blanks are left out; a comment
 does not go on, and may stand between such lines. Commands and keywords are read in any case, and
-with `_` for `-`. What names a job is checked later, when all jobs are known.
+with `_` for `-`. What names a job is checked later, when all jobs are known. A command that is not
+known is a statement as well: the reader decides whether to refuse it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from foreplan.errors import InputError, unknown_name
+from foreplan.errors import InputError, did_you_mean, unknown_name
 from foreplan.formats.fields import shown
 
 # the words after a command, as a user is told, and as they must be
@@ -21,6 +22,10 @@ FORMS = {
     "CATEGORY": ("JOB CATEGORY", r"W W"),
     "MAXJOBS": ("CATEGORY NUMBER", r"W [0-9]+"),
     "PRE_SKIP": ("JOB CODE", r"W N"),
+    "TOLERANCE": (
+        "JOB FAILURES[%] [FAIL-FAST|WAIT]",
+        r"W \+?[0-9]+( ?%)?( (FAIL[-_]FAST|WAIT))?",
+    ),
     "DONE": ("JOB", r"W"),
     "SPLICE": ("NAME FILE [DIR DIRECTORY]", r"W W( DIR W)?"),
     "INCLUDE": ("FILE", r"W"),
@@ -51,6 +56,8 @@ SHAPES = {
 }
 
 
+WEAK_PARENT = "WEAK PARENT"
+UNKNOWN = ""  # the command of a statement that begins with a word DAGMan's manual does not have
 NODES = frozenset({"JOB", "FINAL", "PROVISIONER", "SERVICE", "SUBDAG"})
 _MAY_BE_DONE = ("JOB", "SUBDAG", "PROVISIONER")
 _ALSO = {"NODE": "JOB"}  # what newer manuals say for it
@@ -72,6 +79,7 @@ _VARS = re.compile(
 )
 
 _NODE_FORM = "NAME SUBMIT-FILE [DIR DIRECTORY] [NOOP] [DONE]"
+_FAMILY_FORM = "JOB ... CHILD JOB ..."
 _OPENING = ("{", "@", "")  # what an inline description begins with, or nothing
 _DASHED = {"ABORT_DAG_ON": "ABORT-DAG-ON", "SUBMIT_DESCRIPTION": "SUBMIT-DESCRIPTION"}
 
@@ -80,9 +88,9 @@ class Statement(NamedTuple):
     """A command, on the lines from `line` to `end`, and its words in a fixed form.
 
     A node: its name, its submit file ("" if inline), and "DONE" or ""; then, if it has either, its
-    directory and its inline description. SUBMIT-DESCRIPTION: its name and the description. PARENT:
-    both lists with an empty word between. VARS: the job and the macros' names in lower case.
-    SCRIPT: the job. All else as it is written.
+    directory and its inline description. SUBMIT-DESCRIPTION: its name and the description. PARENT
+    and WEAK PARENT: both lists with an empty word between. VARS: the job and the macros' names in
+    lower case. SCRIPT: the job. UNKNOWN: the command and its words. All else as it is written.
     """
 
     line: int
@@ -137,14 +145,18 @@ def _command(body: str, lines: list[str], at: int) -> tuple[str, list[str], int]
     if command == "JOB" and len(words) == 2 and words[1][:1] not in _OPENING:  # most lines
         return command, [_node_name(words[0]), sayable(words[1]), ""], at
     if command == "PARENT":
-        return command, _family(words), at
+        return command, _family(command, words), at
+    if command == "WEAK":
+        if not words or words[0].upper() != "PARENT":
+            raise _misused("WEAK", f"PARENT {_FAMILY_FORM}", words)
+        return WEAK_PARENT, _family(WEAK_PARENT, words[1:]), at
     if command in FORMS:
         return command, _formed(command, words), at
     if command in NODES or command == "SUBMIT_DESCRIPTION":
         return _described(command, words, lines, at)
     if command == "VARS":
         return command, _macros(body), at
-    raise InputError(_unknown(written))
+    return UNKNOWN, [written, *words], _after_block(words, lines, at)
 
 
 def _words(body: str) -> list[str]:
@@ -155,9 +167,41 @@ def _words(body: str) -> list[str]:
     return _WORD.findall(body)
 
 
-def _unknown(word: str) -> str:
-    known = [*NODES, *FORMS, "PARENT", "VARS", "SUBMIT_DESCRIPTION"]
-    return unknown_name("command", word[:80], [spelt(k) for k in known])
+def _after_block(words: list[str], lines: list[str], at: int) -> int:
+    """Return the line after the inline block that an unknown command opens, if it opens one."""
+    last = words[-1] if words else ""
+    close = _close(last) if last == "{" or last.startswith("@=") else ""
+    if not close:
+        return at
+    try:
+        return _inline(lines, at, close, last)[1]
+    except InputError:  # no end: not a block
+        return at
+
+
+def unsupported_command(command: str, words: list[str]) -> str:
+    """Return why a workflow cannot be made of a file with this statement, or nothing if it can."""
+    if command == UNKNOWN:
+        return unknown_name("command", words[0][:80], _spelt_commands())
+    if reason := _NOT_IN_WORKFLOWS.get(command):
+        return f"{command} is not supported: {reason}; only `foreplan prioritize` reads it"
+    return ""
+
+
+_NOT_IN_WORKFLOWS = {
+    WEAK_PARENT: "a task never starts after one that it depends on has failed",
+    "TOLERANCE": "a job is one task, which fails or not",
+}
+
+
+def near_command(word: str) -> str:
+    """Return a question about the known command nearest to an unknown one, if there is one."""
+    return did_you_mean(word[:80].upper(), _spelt_commands())
+
+
+def _spelt_commands() -> list[str]:
+    known = [*NODES, *FORMS, "PARENT", WEAK_PARENT, "VARS", "SUBMIT_DESCRIPTION"]
+    return [spelt(command) for command in known]
 
 
 def spelt(command: str) -> str:
@@ -281,12 +325,12 @@ def _options(command: str, form: str, words: list[str], rest: list[str]) -> tupl
     return done, directory
 
 
-def _family(words: list[str]) -> list[str]:
+def _family(command: str, words: list[str]) -> list[str]:
     """The parents, an empty word, and the children."""
     large = [word.upper() for word in words]
     at = large.index("CHILD") if "CHILD" in large else 0
     if at == 0 or at == len(words) - 1 or large.count("CHILD") > 1 or "PARENT" in large:
-        raise _misused("PARENT", "JOB ... CHILD JOB ...", words)
+        raise _misused(command, _FAMILY_FORM, words)
     return [*words[:at], "", *words[at + 1 :]]
 
 

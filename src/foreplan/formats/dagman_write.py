@@ -27,8 +27,8 @@ from typing import Literal
 from foreplan.errors import InputError, unknown_name
 from foreplan.files import printable, write_bytes
 from foreplan.formats.dagman import read_dag
-from foreplan.formats.dagman_dag import DagmanDag, DagmanFile, Scope
-from foreplan.formats.dagman_syntax import PRIORITY_MACRO, Statement
+from foreplan.formats.dagman_dag import DagmanDag, DagmanFile, Place, Scope
+from foreplan.formats.dagman_syntax import PRIORITY_MACRO, UNKNOWN, Statement, near_command
 from foreplan.formats.fields import shown
 
 Style = Literal["priority", "vars"]
@@ -84,6 +84,24 @@ def with_priorities(
     if not dry:
         _write(contents, files)
     return plan.written(contents)
+
+
+def unknown_commands(dag: DagmanDag) -> list[str]:
+    """Return a warning for each unknown command of each file; their lines are kept and not read."""
+    files = dict.fromkeys(file for scope in dag.scopes for file in (scope.source, *scope.included))
+    warnings = []
+    for file in files:
+        found: dict[str, list[Statement]] = {}
+        for statement in file.statements:
+            if statement.command == UNKNOWN:
+                found.setdefault(statement.words[0].upper(), []).append(statement)
+        for first, *others in found.values():
+            word = first.words[0]
+            more = f" (and {len(others):,} more)" if others else ""
+            problem = f"unknown command {shown(word)}{near_command(word)}{more}"
+            error = Place(file, first.line).wrong(f"{problem} is kept as it is and not considered")
+            warnings.append(str(error))
+    return warnings
 
 
 def _check_output(dag: DagmanDag, output: Path) -> None:
