@@ -14,7 +14,7 @@ import pytest
 
 from foreplan import load
 from foreplan.charts.graph import KINDS, LOOKS, dot, graph_of, mermaid, write_graph
-from foreplan.charts.graph_picture import PlacedGraph, page, svg
+from foreplan.charts.graph_picture import ARROW, PlacedGraph, page, svg
 from foreplan.charts.layers import POINT, lay_out
 from foreplan.errors import InputError
 from foreplan.formats.dot import _tokens
@@ -111,6 +111,91 @@ def test_few_tasks_are_nodes_and_many_are_categories() -> None:
     assert sorted(edge.count for edge in many.edges) == [40, 40, 40]
     assert len(graph_of(wide(40), "tasks").nodes) == 82
     assert len(graph_of(diamond(), "categories").nodes) == 3  # levels: all are of one category
+
+
+def mixed(lone: list[str], n: int = 70) -> Workflow:
+    """A category of n tasks between two tasks without one, and some more of these."""
+    tasks: dict[str, object] = {name: {"cost": 1} for name in ("index", "report", *lone)}
+    tasks |= {f"t-{k}": {"cost": 1, "category": "t"} for k in range(n)}
+    edges = [["index", f"t-{k}"] for k in range(n)] + [[f"t-{k}", "report"] for k in range(n)]
+    return load({"tasks": tasks, "edges": edges})
+
+
+def test_a_task_without_a_category_is_a_node() -> None:
+    graph = graph_of(mixed(["t"]))  # called like a category, and yet another node
+    assert [(node.name, node.tasks) for node in graph.nodes] == [
+        ("index", 1), ("report", 1), ("t", 1), ("t", 70)
+    ]  # fmt: skip
+    assert [(e.source, e.target, e.count, e.back) for e in graph.edges] == [
+        (0, 3, 70, False), (3, 1, 70, False)
+    ]  # fmt: skip
+    assert graph.facts == ("73 tasks", "1 category", "depth 3")
+    assert graph.notes == ()
+    assert graph.nodes[0].facts == (("cost", "1 s"),)  # those of the task
+    few = graph_of(mixed([], 2))
+    assert not any(fact == "category" for fact, _ in few.nodes[0].facts)
+
+
+@pytest.mark.parametrize(
+    ("names", "nodes", "note"),
+    [
+        (
+            [f"x{k}" for k in range(99)],
+            ["x", "t"],
+            "101 tasks without a category are drawn by name",
+        ),
+        ([str(k) for k in range(99)], ["t"], "101 tasks without a category are drawn by level"),
+    ],
+)
+def test_many_tasks_without_a_category(names: list[str], nodes: list[str], note: str) -> None:
+    graph = graph_of(mixed(names))
+    first = ["index", "report"] if "name" in note else ["level 1", "level 3"]
+    assert [node.name for node in graph.nodes] == [*first, *nodes]
+    assert sum(node.tasks for node in graph.nodes) == 171
+    assert graph.notes == (note,)
+
+
+def test_too_many_tasks_are_drawn_together() -> None:
+    assert graph_of(wide(600), "tasks").grouped
+    assert graph_of(wide(600)).notes == ()
+    graph = graph_of(wide(600), "tasks")
+    (note,) = graph.notes
+    assert note == (
+        "1,202 tasks are too many for a graph by tasks (at most 1,000): it is drawn by category"
+    )
+    assert note in svg(graph).decode()
+    assert note in page(graph).decode()
+    edges = [[str(k), str(k + 1)] for k in range(1299)]
+    for category in ({}, {"category": "a"}):
+        tasks = {str(k): {"cost": 1} | category for k in range(1300)}
+        chain = graph_of(load({"tasks": tasks, "edges": edges}))
+        assert [chain.nodes[0].name, chain.nodes[-1].name] == [
+            "levels 1 to 22",
+            "levels 1299 to 1300",
+        ]
+        assert chain.notes[0].endswith("it is drawn by level")
+    tasks = {str(k): {"cost": 1, "category": f"c{k}"} for k in range(1300)}
+    graph = graph_of(load({"tasks": tasks, "edges": edges}))
+    assert len(graph.nodes) == 60
+    assert graph.notes[0].startswith("1,300 categories are too many for a graph")
+
+
+def test_arrowheads_lie_before_the_box() -> None:
+    tasks = {"a1": "a", "b1": "b", "a2": "a", "b2": "b"}
+    wf = load({
+        "tasks": {name: {"cost": 1, "category": c} for name, c in tasks.items()},
+        "edges": [["a1", "b1"], ["b1", "a2"], ["a2", "b2"]],
+    })  # fmt: skip
+    graph = graph_of(wf, "categories")
+    placed = PlacedGraph(graph)
+    assert [edge.back for edge in graph.edges] == [False, True]
+    for k, edge in enumerate(graph.edges):
+        points = re.findall(r"(-?[\d.]+),(-?[\d.]+)", placed.way(edge, k)[0])
+        across = [float(point[0 if placed.columns else 1]) for point in points]
+        x, y, width, height = placed.box(edge.target)
+        near, size = (x, width) if placed.columns else (y, height)
+        room = across[0] - near - size if edge.back else near - across[-1]
+        assert room == pytest.approx(ARROW, abs=0.1)
 
 
 def test_categories_that_need_each_other() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from .commands import refuse, succeed, written
+from .commands import foreplan, refuse, succeed, written
 from .journals import forks, write_run
 
 FILES = """\
@@ -94,6 +94,14 @@ def test_by_tasks_or_categories(tmp_path: Path) -> None:
     for by, nodes in (("tasks", 5), ("categories", 3)):
         succeed("show", tmp_path / "wf.yaml", "--by", by, "--graph", tmp_path / "g.svg")
         assert (tmp_path / "g.svg").read_text().count('<g class="node') == nodes
+
+
+def test_a_graph_that_is_drawn_otherwise_has_a_note(tmp_path: Path) -> None:
+    written(tmp_path, yaml.safe_dump(forks(1001)))
+    done = foreplan("show", "wf.yaml", "--by", "tasks", "--graph", "g.dot", "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["n_tasks"]) == (0, 1003)
+    assert done.stderr.startswith("note: 1,003 tasks are too many for a graph by tasks")
+    assert (tmp_path / "g.dot").read_text().count("[label=") < 10
 
 
 def test_bad_input(tmp_path: Path) -> None:

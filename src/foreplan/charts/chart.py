@@ -264,10 +264,15 @@ def categories_of(workflow: Workflow, weight: FloatArray) -> tuple[tuple[str, ..
 
 def prefixes(names: Sequence[str]) -> list[str]:
     """The names without their numbers; all alike if that gives too many groups to mean much."""
-    prefixes = [name.rstrip("0123456789_-.:/#[](), ") for name in names]
+    prefixes = [without_number(name) for name in names]
     groups = set(prefixes)
     useful = 2 <= len(groups) <= min(len(PALETTE), len(names) // 2) and "" not in groups
     return prefixes if useful else [""] * len(names)
+
+
+def without_number(name: str) -> str:
+    """Return a name without the numbers and separators that it ends with."""
+    return name.rstrip("0123456789_-.:/#[](), ")
 
 
 def _limited(

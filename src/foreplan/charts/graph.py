@@ -1,4 +1,8 @@
-"""A workflow's graph as it is drawn: a node per task, or per category of many tasks."""
+"""A workflow's graph as it is drawn: a node per task, or per category of many tasks.
+
+A task without a category is a node of its own. Where that, or a graph by tasks, would be more than
+anybody can read, tasks are drawn together by level, and a note says so.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,16 @@ from pathlib import Path
 import numpy as np
 
 from foreplan.arrays import FloatArray, IntArray
-from foreplan.charts.chart import NO_CATEGORY, OTHER, PALETTE, prefixes
+from foreplan.charts.chart import NO_CATEGORY, OTHER, PALETTE, prefixes, without_number
 from foreplan.errors import InputError
 from foreplan.files import write_bytes
 from foreplan.model import Workflow
 from foreplan.quantities import duration, many, shortened
 
 TASKS, CATEGORIES = "tasks", "categories"
-FEW = 60  # more tasks than these are drawn by category,
-MOST = 2000  # and if all are of one category, more than these by level
+FEW = 60  # more tasks than these are drawn by category, if they have several
+MOST = 1000  # nodes that are tasks or categories; of more, groups of them are drawn
+MOST_GROUPS = 60  # nodes that stand for tasks without a category, or for levels
 STATES = ("done", "running", "failed", "blocked", "waiting")
 SHOWN = 5  # names in a list of which nobody reads more
 
@@ -64,6 +69,7 @@ class DrawnGraph:
     legend: tuple[tuple[str, str], ...]  # categories with their colours; empty: all are alike
     grouped: bool  # a node is a category
     with_states: bool
+    notes: tuple[str, ...] = ()  # what is drawn otherwise than asked for, and why
 
     def colour(self, node: DrawnNode) -> str:
         """The colour of its category."""
@@ -83,27 +89,31 @@ def graph_of(
 ) -> DrawnGraph:
     """The graph of a workflow, with the states of a run's tasks if they are given."""
     labels = labels_of(workflow)
-    few = FEW if len(set(labels)) > 1 else MOST
-    grouped = by == CATEGORIES or (by is None and workflow.n_tasks > few)
+    alike = len(set(labels)) == 1
+    categories = len(set(labels) - {NO_CATEGORY})
+    by_tasks = by == TASKS or (by is None and (alike or workflow.n_tasks <= FEW))
+    grouped = not by_tasks or workflow.n_tasks > MOST
     colour, legend = _colours(labels)
+    notes: list[str] = []
     if not grouped:
         nodes = _tasks(workflow, labels, colour, states)
         edges = _edges(workflow, np.arange(workflow.n_tasks, dtype=np.int32))
     else:
-        names, group = _groups(workflow, labels)
-        nodes = _categories(workflow, names, group, colour, states)
-        edges = _edges(workflow, group)
-    counts = Counter(labels)
+        groups = _groups(workflow, labels)
+        nodes = _categories(workflow, groups, labels, colour, states)
+        edges = _edges(workflow, groups.of_task)
+        notes += _fallback_notes(workflow.n_tasks, categories, by_tasks, groups)
     facts = [
         many(workflow.n_tasks, "task"),
-        *([many(len(counts), "category", "categories")] if len(counts) > 1 else []),
+        *([] if alike else [many(categories, "category", "categories")]),
         f"depth {int(workflow.level.max(initial=-1)) + 1}",
     ]
     if states is not None:
         found = Counter(states)
         facts += [f"{found[state]:,} {state}" for state in STATES if found[state]]
     title = (workflow.name or "workflow") + (f", run {run}" if run else "")
-    return DrawnGraph(title, tuple(facts), nodes, edges, legend, grouped, states is not None)
+    with_states = states is not None
+    return DrawnGraph(title, tuple(facts), nodes, edges, legend, grouped, with_states, tuple(notes))
 
 
 def _colours(labels: list[str]) -> tuple[dict[str, int], tuple[tuple[str, str], ...]]:
@@ -122,13 +132,77 @@ def _legend(names: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(zip(names, PALETTE, strict=False)) if len(names) > 1 else ()
 
 
-def _groups(workflow: Workflow, labels: list[str]) -> tuple[list[str], IntArray]:
-    """The categories and each task's; where all tasks are of one, the levels of the graph."""
-    if len(set(labels)) == 1 and workflow.n_tasks > 1:
-        labels = [f"level {level + 1}" for level in workflow.level.tolist()]
-    names = list(dict.fromkeys(labels))
-    index = {name: k for k, name in enumerate(names)}
-    return names, np.array([index[label] for label in labels], dtype=np.int32)
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """The nodes of a graph that is not drawn by tasks, and the one of each task."""
+
+    unit: str  # category or level
+    names: list[str]
+    of_task: IntArray
+    lone: int = 0  # tasks without a category,
+    lone_unit: str = "task"  # and what their nodes are: a task, a beginning of names, or a level
+
+    def members(self) -> list[IntArray]:
+        """Return the tasks of each node."""
+        order = np.argsort(self.of_task, kind="stable").astype(np.int32)
+        ends = np.cumsum(np.bincount(self.of_task, minlength=len(self.names)))
+        return np.split(order, ends)[:-1]
+
+
+def _groups(workflow: Workflow, labels: list[str]) -> _Groups:
+    """Group tasks by category; if all are of one, or categories are too many, by level."""
+    count = len(set(labels))
+    if count > MOST or (count == 1 and workflow.n_tasks > 1):
+        return _Groups("level", *_numbered([("level", n) for n in _levels(workflow.level)]))
+    keys = [("category", label) for label in labels]
+    lone = [task for task, label in enumerate(labels) if label == NO_CATEGORY]
+    unit, names = _lone_groups(workflow, lone)
+    for task, name in zip(lone, names, strict=True):
+        keys[task] = unit, name
+    return _Groups("category", *_numbered(keys), len(lone), unit)
+
+
+def _numbered(keys: Sequence[tuple[str, str]]) -> tuple[list[str], IntArray]:
+    """Number keys of a unit and a name in the order of the tasks; return names and numbers."""
+    index = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+    return [name for _, name in index], np.array([index[key] for key in keys], dtype=np.int32)
+
+
+def _fallback_notes(tasks: int, categories: int, by_tasks: bool, groups: _Groups) -> list[str]:
+    """Return what is drawn otherwise than asked for, and why."""
+    notes = []
+    if by_tasks:
+        problem = f"{tasks:,} tasks are too many for a graph by tasks (at most {MOST:,})"
+        notes.append(f"{problem}: it is drawn by {groups.unit}")
+    elif groups.unit == "level" and categories > MOST:
+        problem = f"{categories:,} categories are too many for a graph (at most {MOST:,})"
+        notes.append(f"{problem}: it is drawn by level")
+    if groups.lone_unit != "task":
+        notes.append(f"{groups.lone:,} tasks without a category are drawn by {groups.lone_unit}")
+    return notes
+
+
+def _lone_groups(workflow: Workflow, tasks: list[int]) -> tuple[str, list[str]]:
+    """Return by what tasks without a category are drawn, and the name of each one's node."""
+    names = [workflow.task_names[task] for task in tasks]
+    if len(names) <= MOST_GROUPS:
+        return "task", names
+    beginnings = [without_number(name) for name in names]
+    count = Counter(beginnings)
+    if len(count) <= MOST_GROUPS and "" not in count:
+        pairs = zip(names, beginnings, strict=True)
+        return "name", [name if count[short] == 1 else short for name, short in pairs]
+    return "level", _levels(workflow.level[tasks])
+
+
+def _levels(level: IntArray) -> list[str]:
+    """Return the level of each task as the name of its node; levels share one if they are many."""
+    depth = int(level.max(initial=0)) + 1
+    step = -(-depth // MOST_GROUPS)
+    if step == 1:
+        return [f"level {k + 1}" for k in level.tolist()]
+    firsts = (k - k % step + 1 for k in level.tolist())
+    return [f"levels {first} to {min(depth, first + step - 1)}" for first in firsts]
 
 
 def known_costs(workflow: Workflow) -> FloatArray:
@@ -147,21 +221,30 @@ def _tasks(
     costs, several = known_costs(workflow), len(set(labels)) > 1
     nodes = []
     for task, name in enumerate(workflow.task_names):
-        facts = [("category", labels[task])] if several else []
-        facts += [("state", states[task])] if states is not None else []
-        facts += [] if np.isnan(costs[task]) else [("cost", duration(float(costs[task])))]
-        read = workflow.in_item[workflow.in_ptr[task] : workflow.in_ptr[task + 1]]
-        made = workflow.out_item[workflow.out_ptr[task] : workflow.out_ptr[task + 1]]
-        for word, names in (
-            ("inputs", files_of(workflow, read)),
-            ("outputs", files_of(workflow, made)),
-        ):
-            facts += [(word, listed(names))] if names else []
-        command = workflow.spec(task).run
-        facts += [] if command is None else [("command", shortened(command.strip(), 300))]
+        known = several and labels[task] != NO_CATEGORY
+        facts = [("category", labels[task])] if known else []
+        facts += _task_facts(workflow, task, float(costs[task]), states)
         found = {} if states is None else {states[task]: 1}
         nodes.append(DrawnNode(name, colour[labels[task]], 1, found, tuple(facts)))
     return tuple(nodes)
+
+
+def _task_facts(
+    workflow: Workflow, task: int, cost: float, states: Sequence[str] | None
+) -> list[tuple[str, str]]:
+    """Return the state, cost, files and command of a task, as far as they are known."""
+    facts = [] if states is None else [("state", states[task])]
+    facts += [] if np.isnan(cost) else [("cost", duration(cost))]
+    read = workflow.in_item[workflow.in_ptr[task] : workflow.in_ptr[task + 1]]
+    made = workflow.out_item[workflow.out_ptr[task] : workflow.out_ptr[task + 1]]
+    for word, names in (
+        ("inputs", files_of(workflow, read)),
+        ("outputs", files_of(workflow, made)),
+    ):
+        facts += [(word, listed(names))] if names else []
+    command = workflow.spec(task).run
+    facts += [] if command is None else [("command", shortened(command.strip(), 300))]
+    return facts
 
 
 def files_of(workflow: Workflow, items: IntArray) -> list[str]:
@@ -178,18 +261,22 @@ def listed(names: Sequence[str], shown: int = SHOWN) -> str:
 
 def _categories(
     workflow: Workflow,
-    names: list[str],
-    group: IntArray,
+    groups: _Groups,
+    labels: list[str],
     colour: dict[str, int],
     states: Sequence[str] | None,
 ) -> tuple[DrawnNode, ...]:
-    costs, nodes = known_costs(workflow), []
+    costs, nodes, group = known_costs(workflow), [], groups.of_task
     _, producers, consumers = workflow.dependencies()
     within = Counter(group[producers[group[producers] == group[consumers]]].tolist())
-    for k, name in enumerate(names):
-        tasks = np.flatnonzero(group == k)
+    for k, (name, tasks) in enumerate(zip(groups.names, groups.members(), strict=True)):
         levels = workflow.level[tasks]
         found = {} if states is None else Counter(states[task] for task in tasks.tolist())
+        own = colour[labels[tasks[0]]]
+        if len(tasks) == 1 and labels[tasks[0]] == NO_CATEGORY:
+            lone = _task_facts(workflow, int(tasks[0]), float(costs[tasks[0]]), states)
+            nodes.append(DrawnNode(name, own, 1, dict(found), tuple(lone)))
+            continue
         facts = [("tasks", listed([workflow.task_names[t] for t in tasks.tolist()]))]
         counts = [f"{found[state]:,} {state}" for state in STATES if found.get(state)]
         facts += [("state", ", ".join(counts))] if counts else []
@@ -198,7 +285,7 @@ def _categories(
         seconds = float(costs[tasks].sum())
         facts += [] if np.isnan(seconds) else [("cost", f"{duration(seconds)} in all")]
         facts += [("within", many(within[k], "dependency", "dependencies"))] if within[k] else []
-        nodes.append(DrawnNode(name, colour.get(name, 0), len(tasks), dict(found), tuple(facts)))
+        nodes.append(DrawnNode(name, own, len(tasks), dict(found), tuple(facts)))
     return tuple(nodes)
 
 

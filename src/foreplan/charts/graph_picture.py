@@ -29,7 +29,8 @@ PAD, MARGIN, HEAD = 9.0, 24.0, 58.0
 FEW_EDGES = 600  # more than these have no arrows
 GAP, WIDER, WIDEST = 46.0, 78.0, 320.0  # between layers; of categories, whose edges have counts
 ARROW = 8.0
-WRITTEN = 0.36  # of an edge, where its count is
+WRITTEN = 0.36  # of an edge, where its count is: in their middles curves cross
+ASIDE = 10.0  # from a box's middle: an edge against the order, which may run beside another
 LEAST = 420.0  # pixels of a picture's width: its heading needs some
 PAGE = 1.5  # width by height that is looked for
 FONT = "'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif"
@@ -134,17 +135,23 @@ class PlacedGraph:
         """The path of an edge, and where its count is written."""
         a, b = (edge.target, edge.source) if edge.back else (edge.source, edge.target)
         layer, place = self.layers.layer, self.layers.place
-        middle = self._room / 2
-        at = (self.begin[layer[a]] + self.thick[layer[a]], place[a] * self.pitch + middle)
+        middle = self._room / 2 + (ASIDE if edge.back else 0.0)
+        # the arrowhead is drawn from the end of the line on: it needs room before the box
+        start, end = (ARROW, 0.0) if edge.back else (0.0, ARROW)
+        at = (self.begin[layer[a]] + self.thick[layer[a]] + start, place[a] * self.pitch + middle)
         path, label_at = [f"M{self._point(*at)}"], at
         stops = [*self.layers.ways[number], (layer[b], place[b])]
         for k, (on, where) in enumerate(stops):
             last = k == len(stops) - 1
-            to = (self.begin[on] - ARROW * last, where * self.pitch + middle)
+            to = (self.begin[on] - end * last, where * self.pitch + middle)
             half = (at[0] + to[0]) / 2
             ends = (self._point(half, at[1]), self._point(half, to[1]), self._point(*to))
             path.append("C" + " ".join(ends))
-            label_at = (_between(at[0], half, half, to[0]), _between(at[1], at[1], to[1], to[1]))
+            written = 1 - WRITTEN if edge.back else WRITTEN
+            label_at = (
+                _between(at[0], half, half, to[0], written),
+                _between(at[1], at[1], to[1], to[1], written),
+            )
             at = (self.begin[on] + self.thick[on], to[1])
             if not last:
                 path.append(f"L{self._point(*at)}")
@@ -156,9 +163,9 @@ class PlacedGraph:
         return f"{x:.1f},{y:.1f}"
 
 
-def _between(a: float, b: float, c: float, d: float) -> float:
-    """A point of a curve nearer to where it begins: in their middles curves cross."""
-    t, u = WRITTEN, 1 - WRITTEN
+def _between(a: float, b: float, c: float, d: float, t: float) -> float:
+    """Return the point of a curve at this share of it."""
+    u = 1 - t
     return a * u**3 + 3 * b * u**2 * t + 3 * c * u * t**2 + d * t**3
 
 
@@ -193,7 +200,8 @@ def svg(graph: DrawnGraph) -> bytes:
     """The picture with a heading and a legend; the same graph gives the same bytes."""
     placed = PlacedGraph(graph)
     facts = ", ".join(graph.facts)
-    wide = max(placed.width, LEAST, width_of(facts) * LETTER)
+    notes = [width_of(note) * 10.0 for note in graph.notes]
+    wide = max([placed.width, LEAST, width_of(facts) * LETTER, *notes])
     legend, head = _legend(graph, wide)
     width, height = wide + 2 * MARGIN, placed.height + head + 2 * MARGIN
     parts = [
@@ -236,9 +244,16 @@ def _legend(graph: DrawnGraph, room: float) -> tuple[str, float]:
     if graph.grouped and any(edge.count > 1 for edge in graph.edges):
         note = "Numbers on lines: dependencies of tasks."
         note += " Dashed: against the order." if any(edge.back for edge in graph.edges) else ""
-        parts.append(f'<text class="quiet small" x="{MARGIN}" y="{y + 16:.0f}">{note}</text>')
+        parts.append(_quiet_line(note, y + 16))
+        y += 16
+    for text in graph.notes:
+        parts.append(_quiet_line(text, y + 16))
         y += 16
     return "".join(parts), y - 8
+
+
+def _quiet_line(text: str, y: float) -> str:
+    return f'<text class="quiet small" x="{MARGIN}" y="{y:.0f}">{_text(text)}</text>'
 
 
 def drawing(placed: PlacedGraph, told: bool) -> str:
@@ -329,7 +344,7 @@ def page(graph: DrawnGraph) -> bytes:
     )
     data = {
         "title": graph.title,
-        "facts": list(graph.facts),
+        "facts": [*graph.facts, *graph.notes],
         "nodes": [{"name": n.name, "facts": n.facts} for n in graph.nodes],
         "edges": [[e.source, e.target, e.count, list(e.items)] for e in graph.edges],
         "legend": _page_legend(graph),

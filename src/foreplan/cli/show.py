@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,7 +44,7 @@ def show(
         str | None,
         typer.Option(
             metavar="tasks|categories",
-            help="Draw a node per task, or one per category with counts.",
+            help="Draw a node per task (of at most 1,000), or one per category with counts.",
             show_default="categories from 61 tasks on",
         ),
     ] = None,
@@ -99,8 +100,12 @@ def show(
     if found is not None:
         known = found["states"]
         states = [known.get(name, "waiting") for name in wf.task_names]
-    for path in graph or []:
-        write_graph(graph_of(wf, by, states, home.id if home is not None else ""), path)
+    if graph:
+        drawn = graph_of(wf, by, states, home.id if home is not None else "")
+        for path in graph:
+            write_graph(drawn, path)
+        for note in drawn.notes:
+            print(f"note: {note}", file=sys.stderr)
     if as_yaml:
         save(wf, "-", "yaml")
         return
