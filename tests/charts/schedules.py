@@ -52,6 +52,14 @@ def placed(
     return schedule
 
 
+def chain(tasks: int, processors: int = 1) -> Schedule:
+    """Tasks of one second, each on the next processor when the one before it has ended."""
+    edges = [(k, k + 1, 0.0) for k in range(tasks - 1)]
+    wf = workflow([1.0] * tasks, edges)
+    on = [k % processors for k in range(tasks)]
+    return placed(wf, even(processors), on, [*map(float, range(tasks))])
+
+
 def greedy(wf: Workflow, pf: Platform) -> Schedule:
     """Each task in topological order where it finishes first, after all that is there."""
     cost = Estimates.declared(wf, pf).cost

@@ -10,7 +10,7 @@ from foreplan.charts.graph import graph_of, write_graph
 from foreplan.model import Schedule
 
 from .browser import NEEDED, looked_at
-from .schedules import hostile_schedule, random_schedule
+from .schedules import chain, hostile_schedule, random_schedule
 
 AFTER = """<script>
 const marks = document.getElementById("marks"), base = document.getElementById("base");
@@ -22,7 +22,17 @@ const ink = (canvas) => {
   for (let i = 3; i < pixels.length; i += 4) if (pixels[i] > 0) count++;
   return count;
 };
-const report = { ink: ink(base), title: document.title };
+const dark = (canvas) => {
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let drawn = 0, black = 0;
+  for (let i = 0; i < pixels.length; i += 4) {
+    if (pixels[i + 3] < 200) continue;
+    drawn++;
+    if (pixels[i] < 60 && pixels[i + 1] < 60 && pixels[i + 2] < 60) black++;
+  }
+  return black / drawn;
+};
+const report = { ink: ink(base), dark: dark(base), title: document.title };
 const at = (kind, x, y) => marks.dispatchEvent(new PointerEvent(kind,
   { clientX: x, clientY: y, button: 0, bubbles: true, pointerId: 1 }));
 const key = (name, target = marks) => target.dispatchEvent(
@@ -78,6 +88,13 @@ def test_the_page_draws_and_can_be_used(tmp_path: Path) -> None:
     assert "critical path yes, 2 of" in report["spoken"]
     assert (report["count"], report["found"]) == ("1 found", "1 of 1")
     assert report["tip"].startswith(schedule.workflow.task_names[17])
+
+
+@NEEDED
+def test_a_long_critical_path_is_not_black(tmp_path: Path) -> None:
+    report = visit(chain(801, processors=2), tmp_path, wanted="n7")
+    assert report["problems"] == []
+    assert 0.01 < report["dark"] < 0.3
 
 
 @NEEDED

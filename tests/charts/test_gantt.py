@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from foreplan.charts.build import chart_of
 from foreplan.charts.chart import Chart, Lane
@@ -18,7 +19,7 @@ from foreplan.charts.picture import Lettering, svg
 from foreplan.errors import InputError
 from foreplan.model import Schedule
 
-from .schedules import HOSTILE, even, hostile_schedule, placed, random_schedule, workflow
+from .schedules import HOSTILE, chain, even, hostile_schedule, placed, random_schedule, workflow
 
 
 def check_file(path: Path, most: int = 3_000_000) -> None:
@@ -195,3 +196,30 @@ def test_lettering() -> None:
         assert lettering.width(lettering.fitted(name, 9.0)) <= 9.0
     assert lettering.fitted("abc", 0.1) == ""
     assert lettering.fitted("abcdefghijklmnop", 6.0).count("\u2026") == 1
+
+
+def dark_share(path: Path) -> float:
+    """The share of dark pixels in the rows of a picture."""
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture.convert("L"))[90:-70, 60:-40]
+    return float((pixels < 80).mean())
+
+
+@pytest.mark.parametrize(("tasks", "processors", "most"), [(800, 1, 0.15), (801, 2, 0.25)])
+def test_a_long_critical_path_is_not_black(
+    tmp_path: Path, tasks: int, processors: int, most: float
+) -> None:
+    write_gantt(chain(tasks, processors), tmp_path / "chart.png")
+    assert 0.01 < dark_share(tmp_path / "chart.png") < most
+
+
+def test_narrow_bars_have_no_white_edges(tmp_path: Path) -> None:
+    n = 3000
+    wf = workflow([1.0] * n + [n + 1.0])  # the last one is the critical path
+    schedule = placed(wf, even(2), [0] * n + [1], [*map(float, range(n)), 0.0])
+    write_gantt(schedule, tmp_path / "chart.png")
+    with Image.open(tmp_path / "chart.png") as picture:
+        pixels = np.asarray(picture.convert("RGB")).astype(int)[:, 300:-300]
+    blue = (pixels[:, :, 2] > pixels[:, :, 0] + 60).mean(axis=1)  # by line of pixels
+    full = np.flatnonzero(blue > 0.95)
+    assert full[-1] - full[0] > 60  # both rows

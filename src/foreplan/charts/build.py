@@ -27,12 +27,14 @@ from foreplan.charts.chart import (
 from foreplan.model import ENDS, Platform, Run, Schedule
 from foreplan.model.causes import USED
 from foreplan.model.events import TaskFailed, TaskFinished
-from foreplan.model.profiles import amounts_held, host_profiles, kinds_held
+from foreplan.model.profiles import HeldProfile, amounts_held, host_profiles, kinds_held
 from foreplan.model.resources import MEMORY, held
 from foreplan.quantities import against, amount, duration, many
 from foreplan.scheduling.attempts import reads_of
 from foreplan.scheduling.critical import Arrivals, arrivals_of
 from foreplan.scheduling.margins import Margins, margins, margins_of_attempts
+
+LEAST_SHARE = 0.01  # of what a host has: of less, its gauge would show nothing
 
 
 def chart_of(schedule: Schedule) -> Chart:
@@ -101,26 +103,49 @@ def _blocks(n: int, bar: IntArray, processor: IntArray, row_of: IntArray) -> Blo
 
 
 def _gauges(order: IntArray, *shown: Schedule | Run) -> tuple[Gauge, ...]:
-    """What hosts have of the kinds that tasks hold, and what is held of it: planned, and last."""
+    """What hosts have of the kinds that tasks hold, and what is held of it: planned, and last.
+
+    A host has no gauge of what tasks hardly take of it: nothing could be seen there.
+    """
     last = shown[-1]
     platform, kinds = last.platform, [*dict.fromkeys(k for s in shown for k in kinds_held(s))]
-    levels = dict[tuple[int, str], list[HeldLevel]]()
+    profiles = dict[tuple[int, str], dict[str, HeldProfile]]()  # by host and kind
     for kind in kinds:
         for each in shown:
             for host, steps in enumerate(host_profiles(each, amounts_held(each, kind))):
-                words = ("held", f"{', '.join(kinds)} held")
-                words = words if each is last else ("planned", "planned to be held")
-                level = HeldLevel(*words, each is not last, steps.time, steps.held)
-                levels.setdefault((host, kind), []).append(level)
+                name = "held" if each is last else "planned"
+                profiles.setdefault((host, kind), {})[name] = steps
     if MEMORY in kinds and isinstance(last, Run) and (used := _used(last)) is not None:
         for host, steps in enumerate(host_profiles(last, used)):
-            level = HeldLevel("used at most", "used at most", False, steps.time, steps.held, True)
-            levels[host, MEMORY].append(level)
-    return tuple(
-        Gauge(platform.host_names[host], kind, size, kind == MEMORY, tuple(levels[host, kind]))
+            profiles[host, MEMORY]["used at most"] = steps
+    seen = [
+        (host, kind, size)
         for host in dict.fromkeys(platform.host[order].tolist())
         for kind in kinds
         if 0 < (size := float(platform.host_amounts(kind)[host])) < math.inf
+        and max(steps.most for steps in profiles[host, kind].values()) >= LEAST_SHARE * size
+    ]
+    held_kinds = [kind for kind in kinds if any(kind == k for _, k, _ in seen)]
+    legends = {"held": f"{', '.join(held_kinds)} held", "planned": "planned to be held"}
+    return tuple(
+        Gauge(
+            platform.host_names[host],
+            kind,
+            size,
+            kind == MEMORY,
+            tuple(
+                HeldLevel(
+                    name,
+                    legends.get(name, name),
+                    name == "planned",
+                    steps.time,
+                    steps.held,
+                    name not in legends,
+                )
+                for name, steps in profiles[host, kind].items()
+            ),
+        )
+        for host, kind, size in seen
     )
 
 

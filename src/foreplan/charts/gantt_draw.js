@@ -2,6 +2,8 @@
 
 const TOP = 26, RIGHT = 14, MIN_ROW = 3, MAX_ROW = 60;
 const PALE = 0.45, FEW_MOMENTS = 40;
+// pixels: narrower bars share an outline if they are this close; lines between rows are apart
+const OUTLINED = 8, CLOSE = 4, APART = 12;
 const FEW_TRANSFERS = 250, MOST_TRANSFERS = 4000, STROKE_BATCH = 400;
 const stage = document.getElementById("stage");
 const base = document.getElementById("base"), marks = document.getElementById("marks");
@@ -279,21 +281,41 @@ function drawTransfers(pen, visible) {
   document.getElementById("note").textContent = few;
 }
 
+// Narrow bars side by side share an outline, and lines side by side are drawn once: otherwise
+// hundreds of tasks would be black. The path is in the order of time.
 function drawCritical(pen) {
-  const path = chart.critical.bar;
+  const path = chart.critical.bar, open = new Map(), drawn = new Map();
   pen.strokeStyle = look.critical;
   pen.lineWidth = barCount > 1000 ? 1.5 : 2;
   pen.beginPath();
   path.forEach((bar, step) => {
-    if (step > 0) {
-      const before = path[step - 1];
-      pen.moveTo(xOf(bars.finish[before]), middleOf(before));
-      pen.lineTo(xOf(bars.start[bar]), middleOf(bar));
-    }
+    if (step > 0) drawLink(pen, path[step - 1], bar, drawn);
     if (bars.finish[bar] < view.from || bars.start[bar] > view.to) return;
-    for (const box of boxesOf(bar)) pen.rect(...box);
+    for (const box of boxesOf(bar)) {
+      const [x, y, width, height] = box;
+      if (width >= OUTLINED) { pen.rect(...box); continue; }
+      const row = `${y} ${height}`, last = open.get(row);
+      if (last && x - last[0] - last[2] <= CLOSE) {
+        last[2] = Math.max(last[2], x + width - last[0]);
+      } else {
+        if (last) pen.rect(...last);
+        open.set(row, box);
+      }
+    }
   });
+  for (const box of open.values()) pen.rect(...box);
   pen.stroke();
+}
+
+function drawLink(pen, before, after, drawn) {
+  const from = [xOf(bars.finish[before]), middleOf(before)];
+  const to = [xOf(bars.start[after]), middleOf(after)];
+  const heights = `${Math.min(from[1], to[1])} ${Math.max(from[1], to[1])}`;
+  const last = drawn.get(heights);
+  if (last && Math.abs(from[0] - last[0]) <= APART && Math.abs(to[0] - last[1]) <= APART) return;
+  drawn.set(heights, [from[0], to[0]]);
+  pen.moveTo(...from);
+  pen.lineTo(...to);
 }
 
 // The step between ticks: 1, 2 or 5 times a power of ten, about 90 pixels apart.
@@ -317,7 +339,7 @@ function drawAxis(pen) {
     if (x < view.width - 24) pen.fillText((n * step).toFixed(digits), x, 11);
   }
   pen.textAlign = "right";
-  pen.fillText(`time (${chart.unit.name})`, view.left - 22, 11);
+  pen.fillText(`time (${chart.unit.name})`, view.left - 12, 11);
 }
 
 function drawGutter(pen) {

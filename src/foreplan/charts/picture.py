@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,10 @@ PALE = 0.45  # how much of their colour bars have that show only what was meant
 FEW_MOMENTS = 40  # more new plans than these are drawn fainter
 MARGIN = 0.09  # of a row, above and below its bars
 HAIR = 1 / 150  # inches: no bar is narrower, so that tasks of no duration show
+EDGED = 2.0  # points: narrower bars have no white edge, which would cover them
+OUTLINED = 6.0  # points: narrower bars share an outline,
+CLOSE = 3.0  # if they are no farther apart than this
+APART = 10.0  # points between lines of the critical path from one row to another
 CHUNK = 1000  # rectangles in one path: the renderer has a limit
 FEW_TRANSFERS = 250  # so many may lie over the bars
 VECTOR_TRANSFERS = 1500  # more than these become an image inside an SVG
@@ -160,17 +165,18 @@ def _draw_level(
 
 def draw_bars(axes: Axes, chart: Chart, inches: float) -> None:
     """The bars, one colour per category; pale where they only show what was meant."""
-    dense = len(chart.bars.name) > 1500
+    line = 0.25 if len(chart.bars.name) > 1500 else 0.5
+    long = (chart.bars.finish - chart.bars.start) * inches * POINTS / chart.span >= EDGED
     meant = np.array([lane.meant for lane in chart.lanes], dtype=np.bool_)[chart.bars.lane]
     for category, colour in enumerate(chart.palette):
-        for pale in (False, True):
-            chosen = (chart.bars.category == category) & (meant == pale)
+        for pale, edged in product((False, True), repeat=2):
+            chosen = (chart.bars.category == category) & (meant == pale) & (long == edged)
             _rectangles(
                 axes,
                 *_boxes(chart, np.flatnonzero(chosen).astype(np.int32), inches),
                 facecolor=colour,
                 edgecolor="white",
-                linewidth=0.25 if dense else 0.5,
+                linewidth=line if edged else 0,
                 alpha=PALE if pale else None,
                 zorder=3,
             )
@@ -259,18 +265,58 @@ def draw_transfers(axes: Axes, chart: Chart) -> None:
 
 
 def draw_critical(axes: Axes, chart: Chart, inches: float) -> None:
-    """Dark outlines, and lines from each task to the one that waited for it."""
+    """Dark outlines, and lines from each task to the one that waited for it.
+
+    Narrow bars side by side share an outline, and lines side by side are drawn once: otherwise
+    hundreds of tasks would be black.
+    """
     from matplotlib.collections import LineCollection
 
     path = np.array(chart.critical, dtype=np.int32)
     if len(path) == 0:
         return
     width = 1.5 if len(chart.bars.name) <= 300 else 1.0
-    boxes = _boxes(chart, path, inches)
-    _rectangles(axes, *boxes, facecolor="none", edgecolor=INK, linewidth=width, zorder=5)
+    point = chart.span / chart.unit.seconds / (inches * POINTS)  # of the time axis
+    boxes = _outlines(np.stack(_boxes(chart, path, inches), axis=1), point)
+    _rectangles(axes, *boxes.T, facecolor="none", edgecolor=INK, linewidth=width, zorder=5)
     before, after = path[:-1], path[1:]
     ends = _lines(chart, before, chart.bars.finish[before], after, chart.bars.start[after])
-    axes.add_collection(LineCollection(list(ends), colors=INK, linewidths=width, zorder=5), False)
+    lines = _distinct_lines(ends, point)
+    axes.add_collection(LineCollection(lines, colors=INK, linewidths=width, zorder=5), False)
+
+
+def _outlines(boxes: FloatArray, point: float) -> FloatArray:
+    """Join narrow boxes (left, right, top, bottom) that lie close to each other in one row.
+
+    The boxes are in the order of time; `point` is a typographic point of the time axis.
+    """
+    joined: list[list[float]] = []
+    last: dict[tuple[float, float], list[float]] = {}  # the last narrow one, by top and bottom
+    for box in boxes.tolist():
+        left, right, top, bottom = box
+        if right - left >= OUTLINED * point:
+            joined.append(box)
+            continue
+        near = last.get((top, bottom))
+        if near is not None and left - near[1] <= CLOSE * point:
+            near[1] = max(near[1], right)
+        else:
+            last[top, bottom] = box
+            joined.append(box)
+    return np.array(joined, dtype=np.float64).reshape(-1, 4)
+
+
+def _distinct_lines(ends: FloatArray, point: float) -> list[FloatArray]:
+    """Return the lines without those that lie close to one between the same two heights."""
+    lines: list[FloatArray] = []
+    last: dict[tuple[float, ...], FloatArray] = {}
+    for line in ends:
+        heights = tuple(sorted(line[:, 1].tolist()))
+        near = last.get(heights)
+        if near is None or np.abs(line[:, 0] - near[:, 0]).max() > APART * point:
+            lines.append(line)
+            last[heights] = line
+    return lines
 
 
 def draw_names(
