@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +97,11 @@ def test_what_tasks_ask_for() -> None:
         cores=(4,), memory=Amount("8GB"), pools=(("licence-x", 1.0),), on=("big*", "avx512")
     )
     assert train == Request(gpus=1, memory=Amount("2GB + 1.5 * inputs"), not_on=("laptop",))
-    assert sort == Request(cores=(1, 2, 4, 8), parallel=0.9, default_memory=default)
+    assert sort == Request(cores=(1, 2, 4, 8), parallel=0.9, memory=default)
     assert join is not None
     assert join.seconds == (30.0, 20.5)
     assert join.resources == (("scratch", Amount("1GB")),)
-    assert plain == Request(default_memory=default)
+    assert plain == Request(memory=default)
     assert [workflow.spec(t).retries for t in range(5)] == [2, 0, 2, 2, 2]
     assert workflow.pools == {"licence-x": 2}
     assert workflow.base_cost[3] == 30.0  # the seconds of the smallest width
@@ -312,11 +311,8 @@ def requests(draw: st.DrawFn) -> Request | None:
 
 
 @SOME
-@given(asked=st.lists(requests(), min_size=1, max_size=3), default=st.none() | TEXTS.map(Amount))
-def test_requests_come_back(asked: list[Request | None], default: Amount | None) -> None:
-    if default is not None:
-        asked = [r or Request() for r in asked]
-        asked = [replace(r, default_memory=default) if r and not r.memory else r for r in asked]
+@given(asked=st.lists(requests(), min_size=1, max_size=3))
+def test_requests_come_back(asked: list[Request | None]) -> None:
     specs = {t: TaskSpec(request=request) for t, request in enumerate(asked) if request}
     names = [f"t{t}" for t in range(len(asked))]
     workflow = Workflow.from_items("w", names, [1.0] * len(names), [], specs=specs)
@@ -331,13 +327,6 @@ def test_few_bytes_are_written_with_their_unit() -> None:
     content: dict[str, Any] = workflow_to_dict(workflow)
     assert content["tasks"]["a"]["memory"] == "1500B"
     assert workflow_from_dict(content).spec(0).request == Request(memory=Amount("1500B"))
-
-
-def test_two_defaults_cannot_be_written() -> None:
-    specs = {0: TaskSpec(request=Request(default_memory=Amount("1GB")))}
-    workflow = Workflow.from_items("w", ["a", "b"], [1.0, 1.0], [], specs=specs)
-    with pytest.raises(InputError, match="one default"):
-        workflow_to_dict(workflow)
 
 
 @st.composite

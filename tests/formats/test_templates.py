@@ -233,7 +233,7 @@ def test_defaults_of_a_category(tmp_path: Path) -> None:
     (tmp_path / "wf.yaml").write_text(text)
     workflow = formats.load(tmp_path / "wf.yaml")
     assert [workflow.spec(i).retries for i in range(3)] == [3, 1, 0]
-    memory = [workflow.spec(i).request.default_memory.text for i in range(3)]  # type: ignore[union-attr]
+    memory = [workflow.spec(i).request.memory.text for i in range(3)]  # type: ignore[union-attr]
     assert memory == ["8GB", "1GB", "8GB"]
     again = formats.load(workflow_to_dict(workflow))
     assert dict(again.specs) == dict(workflow.specs)

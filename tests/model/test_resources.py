@@ -37,12 +37,12 @@ def test_formulas_are_evaluated_with_the_bytes_that_a_task_reads() -> None:
     assert needs.of("memory").tolist() == [3e9, 1e9]
 
 
-def test_what_is_learnt_counts_for_tasks_that_ask_for_none_and_a_default_where_nothing_is() -> None:
-    default = Request(default_memory=Amount("5GB"))
-    tasks = workflow(Request(memory=Amount("1GB")), default, default, None)
-    needs = declared_needs(tasks, np.array([0.5e9, 7e9, np.nan, np.nan]))
+def test_what_is_learnt_counts_for_tasks_that_ask_for_none_or_less() -> None:
+    asked = Request(memory=Amount("5GB"))
+    tasks = workflow(asked, asked, asked, None)
+    needs = declared_needs(tasks, np.array([0.5e9, 7e9, np.nan, 2e9]))
     assert needs is not None
-    assert needs.of("memory").tolist() == [1e9, 7e9, 5e9, 0.0]
+    assert needs.of("memory").tolist() == [5e9, 7e9, 5e9, 2e9]
 
 
 def test_amdahl() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foreplan.formats import load
 from foreplan.history.records import History, Origin, commands_of
 from foreplan.model import Item, Platform, Processor, TaskSpec, Workflow
 from foreplan.model.amounts import Amount
@@ -24,6 +25,10 @@ def known(memory: float | None, request: Request | None = None) -> Estimating:
     specs = {0: TaskSpec("alloc"), 1: TaskSpec("alloc", request=request)}
     items: list[Item] = []
     workflow = Workflow.from_items("w", ["a", "b"], [1.0, 1.0], items, specs=specs)
+    return known_of(workflow, memory)
+
+
+def known_of(workflow: Workflow, memory: float | None) -> Estimating:
     history = History()
     for _ in range(10):
         if memory is None:
@@ -59,6 +64,17 @@ def test_who_asks_gets_what_it_asks_for() -> None:
     assert found is not None
     assert found.of(MEMORY)[1] == 10 * MB
     assert found.of(MEMORY)[0] > 150 * MB
+
+
+@pytest.mark.parametrize(
+    "defaults", [{"memory": "10MB"}, {"memory": "1MB", "categories": {"alloc": {"memory": "10MB"}}}]
+)
+def test_a_default_is_a_request(defaults: dict[str, object]) -> None:
+    tasks = {"a": {"category": "alloc", "cost": 1}, "b": {"category": "alloc", "memory": "20MB"}}
+    workflow = load({"name": "w", "defaults": defaults, "tasks": tasks})
+    found = needs(known_of(workflow, 150 * MB), machine(250 * MB))
+    assert found is not None
+    assert found.of(MEMORY).tolist() == [10 * MB, 20 * MB]
 
 
 def test_what_ran_out_of_memory_begins_with_more_next_time() -> None:

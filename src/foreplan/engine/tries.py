@@ -166,9 +166,6 @@ class Tries:
             asked = request.amounts(self._read(task), self._failed.get(task, 0) + 1)
         except InputError:  # the formula is no amount for this try: the one before counts
             return row
-        sized = task in self._reads and request.default_by_inputs is not None
-        if request.memory is None and not sized:
-            asked.pop(MEMORY, None)  # what is learnt counts, and not a default
         for kind, amount in asked.items():
             at = needs.kinds.index(kind)
             row[at] = max(row[at], amount)

@@ -68,7 +68,7 @@ class Allotting:
         limit = None
         if self._limit:
             request = self._workflow.spec(command.task).request or NOTHING
-            asked = memory if request.memory or request.default_memory else 0  # else it is learnt
+            asked = memory if request.memory else 0  # else it is learnt
             held = cores if self.counts_cores else None
             limit = Limit(asked or None, held, tuple(cpus) if held else ())
         return Allotment(

@@ -33,9 +33,7 @@ from foreplan.formats.origins import NOWHERE, SourceText
 from foreplan.formats.parts import Expansion, plain_workflow
 from foreplan.formats.resources import (
     REQUEST_FIELDS,
-    amount_of,
     check_memory,
-    memory_field,
     pools_of,
     request_fields,
     request_from_fields,
@@ -47,9 +45,7 @@ from foreplan.formats.surroundings import (
     surroundings_from_fields,
 )
 from foreplan.model import Item, TaskSpec, Workflow
-from foreplan.model.amounts import Amount
 from foreplan.model.causes import CAUSES
-from foreplan.model.resources import MEMORY
 from foreplan.shell import check_listed, shell_words
 
 OUTPUT_MARKS = ("temp", "protected")  # of outputs, or of a task for all of its outputs
@@ -123,15 +119,15 @@ def _read(expansion: Expansion) -> Workflow:
     if not any("tasks" in part.content for part in expansion.parts):
         required(expansion.parts[-1].content, "tasks")
     bodies: dict[str, Fields] = {}
-    around: list[tuple[str | None, Amount | None]] = []  # of each task: shell, default of memory
+    shells: list[str | None] = []  # the shell of each task's file
     sizes: dict[str, float] = {}
     pools: dict[str, float] = {}
     for part in expansion.parts:
         with part.reading():
             defaults, shell = _defaults(part.content.get("defaults")), _shell(part.content)
             for task, body in part.tasks.items():
-                bodies[task], memory = _filled(body, defaults, task)
-                around.append((shell, memory))
+                bodies[task] = _filled(body, defaults)
+                shells.append(shell)
             _unite(sizes, _file_sizes(part.content.get("files")), "files")
             _unite(pools, pools_of(part.content), "pools")
     if not bodies:
@@ -154,7 +150,7 @@ def _read(expansion: Expansion) -> Workflow:
 
     items += file_items(sizes, names, ("outputs", "inputs"), files, lambda i: ("tasks", names[i]))
     base_cost, processor_cost = _costs(bodies)
-    specs = _specs(bodies, around, expansions)
+    specs = _specs(bodies, shells, expansions)
     for i, spec in specs.items():  # seconds by width are a cost
         if spec.request is not None and spec.request.seconds and "cost" not in bodies[names[i]]:
             base_cost[i] = spec.request.seconds[0]
@@ -182,14 +178,14 @@ def _unite(into: dict[str, float], more: Mapping[str, float], section: str) -> N
             raise wrong(problem, section, key)
 
 
-Defaults = Mapping[str | None, tuple[Fields, Amount | None]]  # by category; None: of all tasks
+Defaults = Mapping[str | None, Fields]  # by category; None: of all tasks
 
 
 def _defaults(section: object) -> Defaults:
-    """What tasks say that do not say otherwise; memory apart, as what is learnt counts more."""
+    """Read the fields for tasks that do not set them, by category."""
     whole = mapping({} if section is None else section, "defaults")
-    found: dict[str | None, tuple[Fields, Amount | None]] = {}
-    found[None] = _default(whole, (*DEFAULT_FIELDS, CATEGORIES), "defaults")
+    known = (*DEFAULT_FIELDS, CATEGORIES)
+    found: dict[str | None, Fields] = {None: _default(whole, known, "defaults")}
     place = ("defaults", CATEGORIES)
     for category, fields in named(whole.get(CATEGORIES), "the category", *place).items():
         own = mapping({} if fields is None else fields, *place, category)
@@ -197,27 +193,24 @@ def _defaults(section: object) -> Defaults:
     return found
 
 
-def _default(fields: Fields, known: Sequence[str], *place: str) -> tuple[Fields, Amount | None]:
+def _default(fields: Fields, known: Sequence[str], *place: str) -> Fields:
     check_fields(fields, known, *place)
     check_memory(fields, *place)
-    memory = amount_of(fields[MEMORY], *place, MEMORY) if MEMORY in fields else None
-    fields = {key: v for key, v in fields.items() if key not in (MEMORY, CATEGORIES)}
+    fields = {key: v for key, v in fields.items() if key != CATEGORIES}
     request_from_fields(fields, *place)
     _retries(fields, *place)
     _timeout(fields, *place)
     _wait(fields, *place)
     retry_by_cause(fields.get("retry", {}), *place, "retry")
     surroundings_from_fields(fields, *place)
-    return fields, memory
+    return fields
 
 
-def _filled(body: Fields, defaults: Defaults, task: str) -> tuple[Fields, Amount | None]:
-    """The fields of a task with the defaults; a parallel share goes with the cores."""
-    common, memory = defaults[None]
+def _filled(body: Fields, defaults: Defaults) -> Fields:
+    """Return the fields of a task with the defaults; a parallel share goes with the cores."""
     if len(defaults) > 1 and isinstance(category := body.get("category"), str):
-        own, least = defaults.get(category, ({}, None))
-        body, memory = _over(own, body), memory if least is None else least
-    return _over(common, body), memory
+        body = _over(defaults.get(category, {}), body)
+    return _over(defaults[None], body)
 
 
 def _over(defaults: Fields, body: Fields) -> Fields:
@@ -256,15 +249,14 @@ def _costs(bodies: dict[str, Fields]) -> tuple[FloatArray, dict[str, FloatArray]
 
 def _specs(
     bodies: dict[str, Fields],
-    around: Sequence[tuple[str | None, Amount | None]],
+    shells: Sequence[str | None],
     expansions: Expansions,
 ) -> dict[int, TaskSpec]:
-    """What tasks are beyond their cost; around each is the shell and the memory of its file."""
+    """Return the specs of tasks that have one, with the shells of their files."""
     specs: dict[int, TaskSpec] = {}
     for i, (task, fields) in enumerate(bodies.items()):
-        shell, default_memory = around[i]
         check_memory(fields, "tasks", task)
-        request = request_from_fields(fields, "tasks", task, default_memory=default_memory)
+        request = request_from_fields(fields, "tasks", task)
         marks = _output_marks(fields, task)
         if request is not None or marks or not _SPEC_FIELDS.isdisjoint(fields):
             category, run = (
@@ -276,7 +268,7 @@ def _specs(
                 run,
                 _retries(fields, "tasks", task),
                 _timeout(fields, "tasks", task),
-                _shell(fields, "tasks", task) or (None if run is None else shell),
+                _shell(fields, "tasks", task) or (None if run is None else shells[i]),
                 _ignores(fields, task),
                 _cache(fields, task),
                 wait=_wait(fields, "tasks", task),
@@ -502,8 +494,6 @@ def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
     content |= {} if shell is None else {"shell": shell}
     if workflow.pools:
         content["pools"] = {pool: plain(float(size)) for pool, size in workflow.pools.items()}
-    if defaults := _default_memories(workflow):
-        content["defaults"] = defaults
     content["tasks"] = tasks
     content |= {"edges": edges} if edges else {}
     return content | ({"files": files} if files else {})
@@ -526,39 +516,6 @@ def _common_shell(workflow: Workflow) -> str | None:
     """The shell of all commands, if they have one in common."""
     shells = {spec.shell for spec in workflow.specs.values() if spec.run is not None}
     return shells.pop() if len(shells) == 1 else None
-
-
-def _default_memories(workflow: Workflow) -> dict[str, object]:
-    """`defaults:` with the memory of tasks that ask for none: of all, or by their categories."""
-    found: dict[str | None, Amount | None] = {}
-    for task in range(workflow.n_tasks):
-        spec = workflow.spec(task)
-        if spec.request is None or spec.request.memory is None:
-            own = None if spec.request is None else spec.request.default_memory
-            if found.setdefault(spec.category, own) != own:
-                raise _not_by_category(workflow, task)
-    common = found.get(None, next(iter(found.values()), None))
-    if None in found.values() and common is not None:  # what is said of all cannot be taken back
-        if None in found:
-            tasks = range(workflow.n_tasks)
-            raise _not_by_category(
-                workflow, next(t for t in tasks if not workflow.spec(t).category)
-            )
-        common = None
-    by_category = {
-        category: {MEMORY: memory_field(memory)}
-        for category, memory in found.items()
-        if category is not None and memory is not None and memory != common
-    }
-    content: dict[str, object] = {} if common is None else {MEMORY: memory_field(common)}
-    return content | ({CATEGORIES: by_category} if by_category else {})
-
-
-def _not_by_category(workflow: Workflow, task: int) -> InputError:
-    return InputError(
-        "a foreplan file has one default of the memory for all tasks, or one for each category",
-        place=place_of("tasks", workflow.task_names[task], MEMORY),
-    )
 
 
 def _cost_field(workflow: Workflow, task: int) -> dict[str, object]:

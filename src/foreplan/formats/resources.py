@@ -34,21 +34,17 @@ Fields = Mapping[object, object]
 Place = str | int
 
 
-def request_from_fields(
-    fields: Fields, *place: Place, default_memory: Amount | None = None
-) -> Request | None:
+def request_from_fields(fields: Fields, *place: Place) -> Request | None:
     """What a task asks for; None if that is one core and nothing else."""
-    if default_memory is None and _REQUEST_FIELDS.isdisjoint(fields):
+    if _REQUEST_FIELDS.isdisjoint(fields):
         return None
     cores = _widths(fields["cores"], *place, "cores") if "cores" in fields else (1,)
     parallel, seconds = _speed_up(fields, cores, *place)
-    memory = amount_of(fields[MEMORY], *place, MEMORY) if MEMORY in fields else None
     request = Request(
         cores=cores,
         parallel=parallel,
         seconds=seconds,
-        memory=memory,
-        default_memory=default_memory if memory is None else None,
+        memory=amount_of(fields[MEMORY], *place, MEMORY) if MEMORY in fields else None,
         gpus=whole_number(fields[GPUS], *place, GPUS) if GPUS in fields else 0,
         resources=_resources(fields, *place),
         pools=tuple(pools_of(fields, *place).items()),
@@ -59,7 +55,7 @@ def request_from_fields(
 
 
 def request_fields(request: Request) -> dict[str, Any]:
-    """The fields of a file that read back as this request, its default memory left out."""
+    """The fields of a file that read back as this request."""
     fields: dict[str, Any] = {}
     if request.cores != (1,):
         fields["cores"] = request.cores[0] if len(request.cores) == 1 else list(request.cores)

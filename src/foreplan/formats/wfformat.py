@@ -255,8 +255,6 @@ def _check_sayable(workflow: Workflow) -> None:
             continue
         if len(request.cores) > 1:
             raise wrong("WfFormat has no word for a choice of cores", *place, "cores")
-        if request.memory is None and request.default_memory is not None:
-            raise wrong("WfFormat has no word for a default", "defaults", MEMORY)
         if request.memory is not None and not request.memory.is_fixed:
             raise wrong("WfFormat has no word for a formula", *place, MEMORY)
         for key in sorted(request_fields(request).keys() - {"cores", "parallel", MEMORY}):

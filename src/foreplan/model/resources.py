@@ -39,7 +39,6 @@ class Request:
     parallel: float | None = None
     seconds: tuple[float, ...] = ()
     memory: Amount | None = None
-    default_memory: Amount | None = None  # if it asks for none and none is learnt
     gpus: int = 0
     resources: tuple[tuple[str, Amount], ...] = ()  # named amounts of a host
     pools: tuple[tuple[str, float], ...] = ()  # shared by all hosts
@@ -58,21 +57,13 @@ class Request:
     @property
     def by_inputs(self) -> bool:
         """Whether what it asks for depends on how many bytes the task reads."""
-        memory = self.memory or self.default_memory
         named = any(amount.by_inputs for _, amount in self.resources)
-        return named or (memory is not None and memory.by_inputs)
-
-    @property
-    def default_by_inputs(self) -> Amount | None:
-        """The memory that it has if none is learnt, where that depends on what the task reads."""
-        default = self.default_memory if self.memory is None else None
-        return default if default is not None and default.by_inputs else None
+        return named or (self.memory is not None and self.memory.by_inputs)
 
     def amounts(self, inputs: float, attempt: int = 1) -> dict[str, float]:
         """What it takes of a host, by kind, on this try; memory that nobody knows is none."""
-        memory = self.memory or self.default_memory
         named = {name: amount.value(inputs, attempt) for name, amount in self.resources}
-        given = {MEMORY: memory.value(inputs, attempt)} if memory else {}
+        given = {MEMORY: self.memory.value(inputs, attempt)} if self.memory else {}
         return {**given, **({GPUS: float(self.gpus)} if self.gpus else {}), **named}
 
     def admits(self, host: str, labels: Sequence[str]) -> bool:
@@ -208,8 +199,7 @@ def declared_needs(
     amounts = [_amounts(workflow, t, row, float(sizes[t])) for t, row in enumerate(rows)]
     if memory is not None:
         for t in np.flatnonzero(~np.isnan(memory)).tolist():
-            asked = amounts[t].get(MEMORY, 0.0) if rows[t].memory is not None else 0.0
-            amounts[t][MEMORY] = max(float(memory[t]), asked)
+            amounts[t][MEMORY] = max(float(memory[t]), amounts[t].get(MEMORY, 0.0))
     kinds, pools = kinds_and_pools(workflow)
     amount = np.zeros((n, len(kinds) + len(pools)))
     for t, row in enumerate(rows):

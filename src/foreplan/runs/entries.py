@@ -22,7 +22,6 @@ from foreplan.formats.foreplan_workflow import workflow_to_dict
 from foreplan.formats.resources import request_fields, request_from_fields
 from foreplan.formats.surroundings import surroundings_fields, surroundings_from_fields
 from foreplan.model import Estimates, Evaluation, Platform, Schedule, TaskSpec, Workflow
-from foreplan.model.amounts import Amount
 from foreplan.model.events import (
     KINDS,
     CancelTask,
@@ -132,8 +131,6 @@ def _said_of(spec: TaskSpec) -> dict[str, Any]:
         said["around"] = surroundings_fields(spec.around)
     if spec.request is not None:
         said["request"] = request_fields(spec.request)
-        if spec.request.memory is None and spec.request.default_memory is not None:
-            said["default_memory"] = spec.request.default_memory.text
     return said
 
 
@@ -142,13 +139,10 @@ def _spec_from(said: dict[str, Any]) -> TaskSpec:
     named = ("ignores", "temp", "protected", "gathers")
     lists = {key: tuple(said.get(key, ())) for key in named}
     fields = said | lists | {"retry": retry}
-    default = fields.pop("default_memory", None)
     if "around" in fields:
         fields["around"] = surroundings_from_fields(fields["around"])
     if "request" in fields:
-        fields["request"] = request_from_fields(
-            fields["request"], default_memory=None if default is None else Amount(default)
-        )
+        fields["request"] = request_from_fields(fields["request"])
     return TaskSpec(**fields)
 
 

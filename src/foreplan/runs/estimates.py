@@ -256,19 +256,12 @@ class Estimating:
         return sizes
 
     def reads(self, needs: Needs | None, first: int = 0) -> dict[int, float]:
-        """Of tasks that ask by the size of inputs, the bytes of what no task makes.
-
-        A task that asks for no memory, and has what is learnt rather than a default, is none.
-        """
+        """Return, for tasks that ask by the size of inputs, the bytes of inputs no task makes."""
         wf, found, sizes = self.workflow, dict[int, float](), self._read()
         if needs is None or sizes is None:
             return found
         for task in self._by_inputs:
-            request = wf.spec(task).request
-            if task < first or request is None:
-                continue
-            default = request.default_by_inputs
-            if default and default.value(float(sizes[task])) != float(needs.of(MEMORY)[task]):
+            if task < first:
                 continue
             outside = [item for item in self._inputs(task) if wf.item_producer[item] < 0]
             known = (self.bytes.get(item, float(wf.item_size[item])) for item in outside)
