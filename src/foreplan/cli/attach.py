@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from foreplan.cli.shared.options import RunDirectory
+from foreplan.cli.shared.streams import reader_left
 from foreplan.cli.shared.terminal import INTERRUPTED, command
 from foreplan.files import clean, near
 
@@ -51,13 +52,15 @@ def attach(
     if not is_driven(home):
         print(f"run {home.id} is over")
     try:
-        _follow(home)
+        is_over = _follow(home)
     except KeyboardInterrupt:
+        is_over = False
+    if not is_over:
         found = driver(home)
         stop = f"; `kill {found[0]}` stops it" if found else ""
         again = command("attach", home.id, directory)
         print(f"run {home.id} is still running: `{again}` shows it again{stop}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(_tell_end(summarise(home), home, directory))
 
 
@@ -71,8 +74,8 @@ def _meant(directory: Path, wanted: str | None) -> RunHome:
     return RunHome.find(directory, under_way[0] if under_way else LAST)
 
 
-def _follow(home: RunHome) -> None:
-    """Show the run until nobody drives it."""
+def _follow(home: RunHome) -> bool:
+    """Show the run until nobody drives it; return False if the reader leaves before that."""
     from foreplan.display.screens import Screen, live_or
     from foreplan.runs.lock import is_driven
 
@@ -84,7 +87,9 @@ def _follow(home: RunHome) -> None:
             for line in log.take_news():
                 screen.say(clean(line))
             if not going_on:
-                return
+                return True
+            if reader_left():
+                return False
             begun = time.monotonic()
             if begun >= next_look and (session := _session(home)) is not None:
                 screen.update(session, [])

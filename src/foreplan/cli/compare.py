@@ -88,16 +88,16 @@ def compare(
             budget=budget,
             reserve=reserve,
         )
-    if as_json:
-        print(json.dumps(result.to_dict(), indent=1))
-    else:
-        show(result)
     if plot is not None:
         from foreplan.charts.comparison import write_plot
 
         write_plot(result, plot)
-        if not as_json:
-            print(f"wrote {plot}")
+    if as_json:
+        print(json.dumps(result.to_dict(), indent=1))
+        return
+    show(result)
+    if plot is not None:
+        print(f"wrote {plot}")
 
 
 def show(result: Comparison) -> None:

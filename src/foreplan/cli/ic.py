@@ -54,17 +54,17 @@ def ic(
     found = analyse(wf)
     dag = Dag.from_workflow(wf)
     curves = [_own(found), *heuristic_curves(dag, plays, seed)]
-    if as_json:
-        print(json.dumps(_document(wf, dag.n_arcs, found, curves, plays, seed), indent=1))
-    else:
-        _show(wf, dag.n_arcs, found, curves, plays)
     if plot is not None:
         from foreplan.charts.eligibility import write_plot
         from foreplan.charts.plots import shortened
 
         write_plot(curves, f"{shortened(wf.name, 40)}: {_verdict(found)}", plot)
-        if not as_json:
-            typer.echo(f"wrote {printable(plot)}")
+    if as_json:
+        print(json.dumps(_document(wf, dag.n_arcs, found, curves, plays, seed), indent=1))
+        return
+    _show(wf, dag.n_arcs, found, curves, plays)
+    if plot is not None:
+        typer.echo(f"wrote {printable(plot)}")
 
 
 def _own(found: Analysis) -> Curve:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foreplan.cli.shared.options import RunDirectory, TaskName
+from foreplan.cli.shared.streams import reader_left
 from foreplan.cli.shared.tables import say
 from foreplan.files import clean, near
 from foreplan.quantities import duration
@@ -112,7 +113,7 @@ def _print_all(printed: Printed) -> None:
         say(f"-- {name}: {near(path)}", "dim")
         with path.open("rb") as file:
             last = b"\n"
-            while chunk := file.read(CHUNK):
+            while not reader_left() and (chunk := file.read(CHUNK)):
                 _write(chunk)
                 last = chunk[-1:]
         if last != b"\n":
@@ -150,6 +151,8 @@ def _follow(home: RunHome, printed: Printed) -> None:
                 _write(content)
             if over:
                 break
+            if reader_left():
+                return
             time.sleep(TICK)
     except KeyboardInterrupt:
         return

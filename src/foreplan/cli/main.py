@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
-import io
 import keyword
 import sys
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from foreplan.cli.shared.streams import prepare_streams
 from foreplan.errors import ForeplanError, InputError
 from foreplan.version import install_command
 
@@ -139,11 +139,10 @@ def _options(
 
 def main() -> None:
     """Run the command line; an error that the user can mend is one message and exit code 2."""
+    prepare_streams()
     asked = sys.argv[1] if len(sys.argv) > 1 else ""
     gc.set_threshold(50_000, 10, 10)  # most of what a command makes is there until its end,
     atexit.register(gc.freeze)  # and then goes with the process: nobody need look through it
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")  # a Windows pipe lacks most letters
     try:
         sys.argv[1:] = with_values(sys.argv[1:])
         build_app([asked] if asked in COMMANDS else COMMANDS)()
@@ -158,9 +157,6 @@ def main() -> None:
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
-        sys.stderr.close()
-        sys.exit(1)
 
 
 def with_values(words: list[str]) -> list[str]:

@@ -126,6 +126,8 @@ def plan(
             estimates=told.estimates,
             reserve=reserve,
         )
+    for path in charts:
+        draw_gantt(schedule, path)
     if as_json:
         from foreplan.scheduling.margins import plan_to_dict
 
@@ -135,9 +137,7 @@ def plan(
         print(json.dumps(content, indent=1))
     else:
         show(schedule, budget, deadline, reserve)
-    for path in charts:
-        draw_gantt(schedule, path)
-        if not as_json:
+        for path in charts:
             print(f"wrote {path}")
 
 
@@ -178,7 +178,6 @@ def _pareto(
             progress=progress,
             estimates=told.estimates,
         )
-    # before the table: whoever reads only the head of that gets the picture, too
     write_plot(frontier, path, f"{wf.name}: what money buys", budget, deadline)
     if as_json:
         content = {**frontier.to_dict(), **_asked(budget, deadline), **_up_to_date(left)}

@@ -116,6 +116,10 @@ def simulate(
     rest = not_done(run)  # then its makespan is not that of the workflow
     length = math.nan if rest else nsl(run.makespan, wf, told.estimates.cost)
     written = [*charts, *([journal] if journal else [])]
+    for path in charts:
+        draw_gantt(run, path)
+    if journal and not is_stdout(journal):
+        formats.write_journal(run, journal)
     with redirect_stdout(sys.stderr) if is_stdout(journal) else nullcontext():
         if as_json:
             content = run.to_dict()
@@ -124,9 +128,7 @@ def simulate(
             print(json.dumps(content | ({"not_done": rest} if rest else {}), indent=1))
         else:
             show(run, length)
-    for path in charts:
-        draw_gantt(run, path)
-    if journal:
+    if journal and is_stdout(journal):
         formats.write_journal(run, journal)
     for path in [] if as_json else written:
         typer.echo(f"wrote {path}", err=is_stdout(journal))

@@ -95,16 +95,16 @@ def what_if(
             f"there is no file {subject!r}; a run has its own machines: leave out -p, --on, "
             "--price, --set and --params"
         )
-    if as_json:
-        print(json.dumps(answer.to_dict(), indent=1, allow_nan=False))
-    else:
-        show(answer)
     if plot is not None:
         from foreplan.charts.what_if import write_plot
 
         write_plot(answer, plot)
-        if not as_json:
-            print(f"wrote {plot}")
+    if as_json:
+        print(json.dumps(answer.to_dict(), indent=1, allow_nan=False))
+        return
+    show(answer)
+    if plot is not None:
+        print(f"wrote {plot}")
 
 
 def _run(name: str, directory: Path) -> str:

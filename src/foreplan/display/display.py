@@ -149,8 +149,6 @@ class Display:
         """Print the last words, after the display is closed."""
         try:
             print(text, flush=True)
-        except BrokenPipeError:
-            raise
         except OSError:  # the terminal is gone, and nobody said so
             self._terminal.leave()
 
