@@ -27,6 +27,7 @@ from foreplan.executors.containers import (
 )
 from foreplan.executors.kept import VARIABLES, Script, keep
 from foreplan.executors.limits import Fence, Limit, fenced, is_refused
+from foreplan.executors.open_files import is_shortage, restoring_prefix
 from foreplan.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from foreplan.executors.progress import VARIABLE
 from foreplan.executors.usage import Used, oom_kills, reap
@@ -113,6 +114,7 @@ class CommandOutcome:
     kept: str | None = None  # where its directory is now
     cause: str = ""  # of the problem, see foreplan.model.causes
     used: Mapping[str, Any] = field(default_factory=dict)  # see foreplan.executors.usage
+    shortage: OSError | None = None  # of descriptors or processes, which is the problem
 
 
 def run_command(
@@ -145,11 +147,14 @@ def run_command(
         problem, ran.cause = str(error), error.cause
     except (OSError, ValueError) as error:
         problem, ran.cause = explain(error), SYSTEM
+        if isinstance(error, OSError) and is_shortage(error):
+            ran.shortage = error
     workspace.keep_logs(job.log)
     if problem is None:
         workspace.leave(scratch)
         return CommandOutcome(ran.seconds, exit=0, used=ran.used, **vars(published))
-    kept = None if stop.asked or not job.keep else _keep(job, problem, environment)
+    keeps = job.keep and not stop.asked and ran.shortage is None
+    kept = None if not keeps else _keep(job, problem, environment)
     if kept is None:
         scratch.clear()
     return _failed(job, ran, problem, stop, kept)
@@ -168,6 +173,7 @@ class _Ran:
     cause: str = ""  # why it cannot have succeeded
     refused: str = ""  # if it is held to some memory: what it asked for and used
     killed: bool = False  # because that was used up
+    shortage: OSError | None = None
 
 
 def _execute(
@@ -207,7 +213,7 @@ def _execute_within(
         if fence is not None:
             stack.enter_context(fence.pin())
         process = subprocess.Popen(
-            _arguments(job, "" if fence is None else fence.prefix),
+            _arguments(job, restoring_prefix() + ("" if fence is None else fence.prefix)),
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
@@ -380,6 +386,7 @@ def _failed(
         kept=kept,
         cause=cause,
         used=ran.used,
+        shortage=ran.shortage,
     )
 
 

@@ -25,8 +25,12 @@ class Holdings:
     a moment later: until then the next one waits here, so that no two ever hold the same.
     """
 
-    def __init__(self, capacity: Mapping[str, float], gpus: Sequence[str] = ()) -> None:
+    def __init__(
+        self, capacity: Mapping[str, float], gpus: Sequence[str] = (), most: float = math.inf
+    ) -> None:
         self._capacity, self._gpus = dict(capacity), tuple(gpus)
+        self._limit = most
+        self.most = most  # attempts at once; lowered while the system refuses more
         self._held: dict[Hashable, _Held] = {}  # by attempt
         self._last: dict[int, tuple[str, ...]] = {}  # GPUs by the first core, which keeps a worker
         self._changed = threading.Condition()
@@ -50,8 +54,22 @@ class Holdings:
     def free(self, attempt: Hashable) -> None:
         """An attempt is over, with all of its processes."""
         with self._changed:
-            self._held.pop(attempt, None)
+            if self._held.pop(attempt, None) is not None:
+                self.most = min(self._limit, self.most + 1)
             self._changed.notify_all()
+
+    def give_back(self, attempt: Hashable) -> bool:
+        """Let go of everything, as the system has too little for so many attempts at once.
+
+        The attempt may take it again when another one has ended. Return False if there is none.
+        """
+        with self._changed:
+            if len(self._held) == 1:
+                return False
+            del self._held[attempt]
+            self.most = len(self._held)
+            self._changed.notify_all()
+            return True
 
     def wake(self) -> None:
         """Somebody who may be waiting was stopped."""
@@ -62,6 +80,8 @@ class Holdings:
         held = self._held.values()
         if not held:
             return True  # whoever has counted wrong, nobody waits for ever
+        if len(held) >= self.most:
+            return False
         if any(not set(cores).isdisjoint(other.cores) for other in held):
             return False
         return all(

@@ -370,11 +370,15 @@ class Workspace:
         mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         os.write(self._open(self._notes_path, mode), line)
 
-    def close(self) -> None:
-        """Remove the directory and the logs, but not the notes, nor what is to be kept."""
+    def close_files(self) -> None:
+        """Close what is open; it is opened again when it is needed."""
         for fd in self._files.values():
             os.close(fd)
         self._files.clear()
+
+    def close(self) -> None:
+        """Remove the directory and the logs, but not the notes, nor what is to be kept."""
+        self.close_files()
         if self.take() or self._log is None:
             remove(self.path)
         for end in LOG_ENDS if self._log is None else ():

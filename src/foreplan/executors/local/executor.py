@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foreplan.errors import InputError
+from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.allotments import Allotment
 from foreplan.executors.base import Workload
 from foreplan.executors.command import explain, marks, own_environment, run_command
@@ -33,6 +33,12 @@ from foreplan.executors.local.this_machine import (
     usable_cpus,
 )
 from foreplan.executors.monitor import Monitor
+from foreplan.executors.open_files import (
+    ShortageError,
+    is_shortage,
+    most_attempts,
+    raise_limit,
+)
 from foreplan.executors.paths import check_paths
 from foreplan.executors.processes import OF_RUN, Stop, kill_left_behind
 from foreplan.executors.progress import ENDING, forget_progress, read_progress
@@ -134,8 +140,21 @@ class LocalExecutor(Listening[LocalAttempt]):
         if processor not in self._lanes:
             name = f"foreplan-{self.platform.processor_names[processor]}"
             self._lanes[processor] = _Lane(self._jobs, processor, name, self.post)
+            self._jobs.lanes = len(self._lanes)
         self._lanes[processor].orders.put(attempt)
+        self._start_lanes()
         return attempt
+
+    def _start_lanes(self) -> None:
+        """Start the threads of lanes; where the system has no more, those that run must do."""
+        waiting = [lane for lane in self._lanes.values() if lane.thread.ident is None]
+        for lane in waiting:
+            try:
+                lane.thread.start()
+            except RuntimeError as error:  # so Python says it
+                if len(waiting) == len(self._lanes):
+                    raise ForeplanError(f"cannot run tasks: {error}; see ulimit -u") from None
+                return
 
     def cancel(self, attempt: int, grace: float) -> None:
         """End its processes."""
@@ -144,6 +163,7 @@ class LocalExecutor(Listening[LocalAttempt]):
 
     def look(self) -> None:
         """Measure what runs, if it is time."""
+        self._start_lanes()
         self.look_at = self._watch.look(self.open)
 
     def add(self, count: int) -> None:
@@ -186,7 +206,8 @@ class LocalExecutor(Listening[LocalAttempt]):
         for lane in self._lanes.values():
             lane.orders.put(None)
         for lane in self._lanes.values():
-            lane.thread.join()
+            if lane.thread.ident is not None:
+                lane.thread.join()
         if self._lanes:
             kill_left_behind(self._jobs.home)  # who has left its group
             self._jobs.clear()
@@ -207,31 +228,49 @@ class _Lane:
         self._worker = FunctionWorker(jobs.data, marked)  # it is not started yet
         self.orders: queue.SimpleQueue[LocalAttempt | None] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self.thread.start()
 
     def _serve(self) -> None:
         try:
             while (order := self.orders.get()) is not None:
                 try:
-                    given = self._jobs.take(order)
-                    if given is None:
+                    end = self._run(order)
+                    if end is None:
                         continue
-                    call = self._jobs.call(order.task)
-                    if call is None:
-                        end = self._run_command(order, given)
-                    else:
-                        end = self._run_call(order, given, call)
                 except Exception as error:  # a fault of foreplan; a run that hangs would hide it
                     reason = f"foreplan failed: {type(error).__name__}: {error}"
                     end = TaskFailed(order.number, 0.0, detail={"reason": reason, CAUSE: SYSTEM})
                 finally:
                     forget_progress(self._workspace.path + ENDING)
+                    if self._jobs.shares_descriptors:
+                        self._let_go()
                     self._jobs.holdings.free(order.number)
                 self._tell(end)
                 self._workspace.tidy()  # while the coordinator thinks
         finally:
             self._worker.end()
             self._workspace.close()
+
+    def _run(self, order: LocalAttempt) -> Event | None:
+        """Run an attempt to its end; None if it was stopped before it began.
+
+        While the system has too few descriptors or processes for it, it waits for others to end.
+        """
+        while (given := self._jobs.take(order)) is not None:
+            call = self._jobs.call(order.task)
+            try:
+                if call is None:
+                    return self._run_command(order, given)
+                return self._run_call(order, given, call)
+            except ShortageError as error:
+                self._let_go()
+                if not self._jobs.holdings.give_back(order.number):
+                    return self._jobs.failed(order.number, str(error), None, cause=SYSTEM)
+        return None
+
+    def _let_go(self) -> None:
+        """Close all descriptors of this lane: others need them."""
+        self._worker.end()
+        self._workspace.close_files()
 
     def _run_command(self, order: LocalAttempt, given: Allotment) -> Event:
         jobs, place = self._jobs, self._workspace.path
@@ -246,6 +285,8 @@ class _Lane:
             making=order.making,
         )
         outcome = run_command(job, order.stop, jobs.environment, self._workspace)
+        if outcome.shortage is not None and not order.stop.asked:
+            raise ShortageError(outcome.problem or "", outcome.shortage)
         if outcome.problem is None and jobs.store is not None:
             jobs.store.note(task, outcome.contents)
         return jobs.ended(job, outcome)
@@ -272,6 +313,8 @@ class _Lane:
             imports=None if order.making is None else order.making.imports,
         )
         outcome = self._worker.run(job, stop)
+        if outcome.shortage is not None and not stop.asked:
+            raise ShortageError(outcome.problem or "", outcome.shortage)
         if outcome.problem is not None or stop.asked:
             fault = OWN_FAULT if outcome.own_fault else MACHINE_LOST
             problem = outcome.problem or "it was stopped"
@@ -282,6 +325,8 @@ class _Lane:
         try:
             warning = self._publish(job.result, order, outcome)
         except OSError as error:
+            if is_shortage(error):
+                raise ShortageError(explain(error), error) from None
             return jobs.failed(attempt, explain(error), outcome.seconds, cause=SYSTEM)
         sizes = jobs.result_sizes(task, outcome.size)
         return jobs.finished(attempt, outcome.seconds, sizes, warning, used=outcome.used)
@@ -349,11 +394,18 @@ class LocalJobs(Jobs):
         # whoever is added may ask for some
         may_ask = work.workflow.grows
         gpus = gpu_names(count) if self.allotting.counts_gpus or may_ask else ()
-        self.holdings = Holdings(host.amounts, gpus)
+        raise_limit()
+        self.holdings = Holdings(host.amounts, gpus, most_attempts())
+        self.lanes = 0
         self._cpus = usable_cpus()
         self.done = os.path.join(self.home, "attempts", "done.jsonl")
         self.environment = own_environment()
         self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sessions
+
+    @property
+    def shares_descriptors(self) -> bool:
+        """Whether there are more lanes than may keep their files open."""
+        return self.lanes > self.holdings.most
 
     def take(self, order: LocalAttempt) -> Allotment | None:
         """What an attempt holds from now on; None if it was stopped before all of it was free."""

@@ -17,6 +17,7 @@ from foreplan.executors.command import killed_by
 from foreplan.executors.limits import Fence, Limit, allocated, make_fence
 from foreplan.executors.local import function_worker
 from foreplan.executors.local.function_worker import receive, send
+from foreplan.executors.open_files import is_shortage, restore_limit
 from foreplan.executors.packing import pickler
 from foreplan.executors.processes import GRACE, Stop, end_group, exit_descriptor, wait_readable
 from foreplan.executors.usage import AT_MOST, MEMORY, Used, oom_kills
@@ -60,6 +61,7 @@ class FunctionOutcome:
     log: str | None = None
     cause: str = ""  # of the problem, see foreplan.model.causes
     used: Mapping[str, Any] = field(default_factory=dict)  # see foreplan.executors.usage
+    shortage: OSError | None = None  # of descriptors or processes, which is the problem
 
 
 class FunctionWorker:
@@ -94,7 +96,8 @@ class FunctionWorker:
         except OSError as error:
             self.end()
             problem = f"its worker process cannot be used: {error.strerror or error}"
-            return FunctionOutcome(problem=problem, own_fault=False, cause=LOST)
+            short = error if is_shortage(error) else None
+            return FunctionOutcome(problem=problem, own_fault=False, cause=LOST, shortage=short)
         used = _used(reply, stop)
         if reply is None and self._fence is not None:  # else the group would tell of former calls
             used = self._fence.measure(used)
@@ -160,6 +163,7 @@ class FunctionWorker:
                 env=variables,
                 start_new_session=True,
             )
+        restore_limit(self._process.pid)
         self._exit = exit_descriptor(self._process.pid)
         path = [entry or os.getcwd() for entry in sys.path]
         hello = {"parent": os.getpid(), "path": path, "dir": self._data}

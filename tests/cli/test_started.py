@@ -1,4 +1,4 @@
-"""Standard streams that are closed, whose reader leaves, or that cannot be written to."""
+"""Commands that are started with closed or broken streams, or with few open files."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,15 @@ from .live_runs import Gate, started, write_workflow
 
 RUN = {"tasks": {"a": {"run": "echo a > a.txt", "outputs": ["a.txt"]}}}
 FAILING = {"tasks": {"a": {"run": "exit 3"}}}
-# the command with streams as the first argument says
-STREAMS = """
-import os, sys
+# the command, started as the first argument says
+STARTED = """
+import os, resource, sys
 state = sys.argv.pop(1)
 if state == "closed":
     os.closerange(0, 3)
     sys.stdin = sys.stdout = sys.stderr = None
+elif state == "few files":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 elif state == "left":
     reader, writer = os.pipe()
     os.dup2(writer, 1)
@@ -31,7 +33,12 @@ else:
 
 
 def run_with(state: str, *arguments: str, cwd: Path) -> int:
-    return run_forked(STREAMS + MAIN, [state, *arguments], cwd).returncode
+    return run_forked(STARTED + MAIN, [state, *arguments], cwd).returncode
+
+
+def test_tasks_wait_for_open_files(folder: Path) -> None:
+    write_workflow(folder, {f"t{k}": {"run": "sleep 0.05"} for k in range(20)})
+    assert run_with("few files", "run", "wf.yaml", "--on", "local:20", "-q", cwd=folder) == 0
 
 
 @pytest.mark.parametrize("state", ["closed", "left"])
