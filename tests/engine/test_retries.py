@@ -86,6 +86,12 @@ def test_causes_are_counted_each_for_itself() -> None:
     assert again.coordinator.given_up == [0]
 
 
+def test_a_protected_output_is_not_tried_again() -> None:
+    run = Small({"a": {"retries": 5, "retry": {"system": 5}}}, retries=5)
+    run.fail("a", "protected")
+    assert run.coordinator.given_up == [0]
+
+
 def test_losses_do_not_count_against_retries() -> None:
     run = Small({"a": {"retries": 1}}, losses=3)
     for _ in range(3):

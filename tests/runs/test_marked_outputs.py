@@ -152,11 +152,19 @@ def test_a_file_that_was_there_is_not_replaced_either(data: Path) -> None:
 def test_who_turns_out_to_be_stale_fails_and_leaves_it(data: Path) -> None:
     tasks: Tasks = {
         "a": {"run": "cat in > mid", "inputs": ["in"], "outputs": ["mid"]},
-        "b": {"run": "cat mid > kept", "inputs": ["mid"], "outputs": ["kept"], "protected": True},
-    }
+        "b": {"run": "cat mid > kept", "inputs": ["mid"], "outputs": ["kept"], "protected": True,
+              "retry": {"system": 3, "exit": 3}},
+    }  # fmt: skip
     run(tasks, data)
     (data / "in").write_text("new\n")
-    failed = run(tasks, data)
+    rest = find_rest(foreplan.load({"tasks": tasks}), Options(directory=data))
+    assert rest.warnings == [
+        "kept is protected: b fails if it has to run again (it reads mid, which is made again); "
+        "`foreplan run --force b` lets it"
+    ]
+    assert not find_rest(rest.complete, Options(directory=data, force=("b",))).warnings
+    failed = run(tasks, data, retries=3)
+    assert failed.run.failed_attempts == 1
     (failure,) = failed.failures
     assert "its output kept is protected: `foreplan run --force b` makes it again" in str(failure)
     assert (data / "kept").read_text() == "x\n"

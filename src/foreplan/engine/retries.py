@@ -8,7 +8,7 @@ from enum import Enum
 
 from foreplan.engine.state import RunState
 from foreplan.model import TaskSpec, Workflow
-from foreplan.model.causes import CAUSE, LOST
+from foreplan.model.causes import CAUSE, LOST, PERMANENT
 from foreplan.model.events import MACHINE_LOST, OWN_FAULT, Event, Paused, ProcessorGone, TaskFailed
 
 COUNTED = (TaskFailed, ProcessorGone, Paused)
@@ -34,6 +34,8 @@ class RetryPolicy:
 
     def most(self, spec: TaskSpec, cause: str, own: bool) -> tuple[str, int]:
         """How often a task may fail for a cause, and what it is counted with."""
+        if cause in PERMANENT:
+            return cause, 0
         named = dict(spec.retry)
         if cause in named:
             return cause, named[cause]

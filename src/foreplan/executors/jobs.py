@@ -13,7 +13,7 @@ from foreplan.executors.kept import ENDING
 from foreplan.executors.paths import log_name
 from foreplan.executors.results import result_path, settle_result
 from foreplan.model.call import Call, Calls
-from foreplan.model.causes import CAUSE, SYSTEM, USED
+from foreplan.model.causes import CAUSE, PROTECTED, USED
 from foreplan.model.events import (
     OWN_FAULT,
     REUSED,
@@ -190,7 +190,7 @@ class Jobs:
         if found is None:
             shielded = self.store.shielded(task)
             return making, self.failed(
-                attempt, protection(shielded, self.name(task)), cause=SYSTEM
+                attempt, protection(shielded, self.name(task)), cause=PROTECTED
             ) if shielded else None
         if found.call is not None:
             return making, self._take_kept(attempt, task, making, found)

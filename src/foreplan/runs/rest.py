@@ -79,6 +79,7 @@ class Rest:
     # what tasks have printed that are up to date, and have added tasks before anything was run
     expansions: Mapping[str, Workflow] = field(default_factory=dict)
     set_out: tuple[Call | None, ...] | None = None  # its calls before any tasks were added
+    cautions: tuple[str, ...] = ()  # warnings about protected outputs
 
     @property
     def complete(self) -> Workflow:
@@ -136,7 +137,7 @@ class Rest:
             if spec.gathers and survey.states[task] is not State.LEFT_OUT:
                 check_gathered(workflow, task, added)
         check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
-        check_protected(survey)
+        cautions = check_protected(survey)
         names = workflow.task_names
         runs = [state in OUTDATED for state in survey.states]
         numbers = tuple(t for t, is_run in enumerate(runs) if is_run)
@@ -154,6 +155,7 @@ class Rest:
             {names[t]: _result_of(survey, t) for t in outer},
             kept,
             expansions,
+            cautions=cautions,
         )
 
     @staticmethod
@@ -166,9 +168,10 @@ class Rest:
         replaces = named_by_force(workflow, options)
         options = replace(options, targets=targets, force=still_forced(workflow, options, done))
         survey = survey_of(workflow, options, done, header, replaces=replaces)
-        check_protected(survey, header.id)
+        cautions = check_protected(survey, header.id)
         check_edited(survey, options.directory, "if it is deleted, the run makes it again")
-        return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), (), survey)
+        numbers = tuple(range(workflow.n_tasks))
+        return Rest(workflow, numbers, {}, (), (), survey, cautions=cautions)
 
     def grown(self, workflow: Workflow, done: Collection[str], header: Header) -> Rest:
         """The same with tasks that were added to what is run, of which these are done.
@@ -314,7 +317,7 @@ class Rest:
         options = replace(options, force=still_forced(workflow, options, done))
         survey = survey_of(workflow, options, done, header, calls, kept, replaces)
         check_edited(survey, options.directory, of_flow=True)
-        check_protected(survey, header.id)
+        cautions = check_protected(survey, header.id)
         names = workflow.task_names
         own = {*header.workflow.task_names}
         numbers = tuple(t for t, name in enumerate(names) if name in own)
@@ -333,14 +336,15 @@ class Rest:
             survey.recall(task, header.id, number)
         more = (header.up_to_date, header.left_out)
         rest = Rest(header.workflow, numbers, {}, *more, survey, part, taken, kept)
-        return replace(rest, set_out=set_out)
+        return replace(rest, set_out=set_out, cautions=cautions)
 
     def open_store(self, home: RunHome) -> RunStore | None:
         """The store, as a run asks it; it is made, and mended if it must be."""
         if self.survey is None:
             return None
         store = Store.open(home.data, lambda run: _is_live(home.data, run))
-        self.warnings[:] = store.warnings or self.warnings  # now also where what is damaged went
+        if store.warnings:  # now also where what is damaged went
+            self.survey.store.warnings[:] = store.warnings
         outer = self.outer
         opened = RunStore(self.survey, home.id, self.numbers, self.kept, outer, self.first)
         self._bring_results(home, opened, outer)
@@ -425,8 +429,8 @@ class Rest:
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with the store."""
-        return [] if self.survey is None else self.survey.store.warnings
+        """Return what is wrong with the store, and which protected outputs are in the way."""
+        return [] if self.survey is None else [*self.survey.store.warnings, *self.cautions]
 
     @property
     def summary(self) -> str:

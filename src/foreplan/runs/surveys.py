@@ -104,8 +104,12 @@ def named_by_force(workflow: Workflow, options: Options) -> set[str]:
     return set() if isinstance(forced, bool) else forced
 
 
-def check_protected(survey: Survey, run: str = "") -> None:
-    """Refuse to make again what is protected."""
+def check_protected(survey: Survey, run: str = "") -> tuple[str, ...]:
+    """Refuse to make protected outputs again; return warnings about those that may have to be.
+
+    A task is only known to run again when the tasks before it have run: they may give what they
+    gave before.
+    """
     names = survey.workflow.task_names
     for task in survey.tasks(State.STALE):
         if file := survey.shielded(task, run):
@@ -115,6 +119,14 @@ def check_protected(survey: Survey, run: str = "") -> None:
                 f"{file} is protected, and {names[task]} would make it again{told}: "
                 f"`foreplan run --force {names[task]}` does"
             )
+    found = [(t, file) for t in survey.tasks(State.UNSURE) if (file := survey.shielded(t, run))]
+    lines = [
+        f"{file} is protected: {names[task]} fails if it has to run again "
+        f"({survey.reasons[task]}); `foreplan run --force {names[task]}` lets it"
+        for task, file in found[:LISTED]
+    ]
+    more = f"so are outputs of {len(found) - LISTED} other tasks that may have to run again"
+    return (*lines, *([more] if found[LISTED:] else ()))
 
 
 def check_edited(

@@ -83,6 +83,7 @@ def _as_data(rest: Rest, plan: Schedule | None) -> dict[str, Any]:
     told = {} if plan is None else plan.to_dict()
     tasks = told.get("tasks", {})
     return {
+        "warnings": rest.warnings,
         "up_to_date": [*rest.up_to_date],
         "run": {
             name: {"why": rest.reasons.get(name, ""), **tasks.get(name, {})}
