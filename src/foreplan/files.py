@@ -34,6 +34,17 @@ def printable(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def unencodable(error: UnicodeEncodeError) -> str:
+    """Return what to do about a name of a file that cannot be encoded."""
+    wrong = ascii(error.object[error.start : error.end])
+    if error.encoding.lower() == "utf-8":  # a byte of a name that is not UTF-8
+        return f"{wrong} is not text: rename the file"
+    return (
+        f"this locale ({error.encoding}) cannot encode {wrong}: use one with UTF-8, such as "
+        "LC_ALL=C.UTF-8"
+    )
+
+
 def is_stdin(path: str | os.PathLike[str] | None) -> bool:
     """Whether reading this path is reading standard input."""
     return path is not None and os.fspath(path) == "-"

@@ -1,11 +1,12 @@
-"""Commands that are started with closed or broken streams, or with few open files."""
+"""Commands that are started with closed or broken streams, few open files, or an old locale."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from .commands import MAIN, foreplan, written
+from .commands import MAIN, foreplan, refuse, succeed, written
 from .forked import run_forked
 from .live_runs import Gate, started, write_workflow
 
@@ -34,6 +35,26 @@ else:
 
 def run_with(state: str, *arguments: str, cwd: Path) -> int:
     return run_forked(STARTED + MAIN, [state, *arguments], cwd).returncode
+
+
+def test_a_locale_that_cannot_encode_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PYTHONUTF8", "PYTHONCOERCECLOCALE"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setenv("LC_ALL", "POSIX")
+    write_workflow(folder, {"a": {"run": "true", "outputs": ["\xfc.txt"]}})
+    problem = r"wf.yaml: file '\xfc.txt': this locale (ascii) cannot encode '\xfc': use one "
+    assert refuse("run", "wf.yaml", cwd=folder) == problem + "with UTF-8, such as LC_ALL=C.UTF-8"
+    assert r"\xfc.txt" in succeed("show", "wf.yaml", cwd=folder)
+    (folder / "inc.yaml").write_text("include: [\xfc.yaml]\n")
+    assert "cannot encode" in refuse("run", "inc.yaml", cwd=folder)
+
+
+def test_a_directory_whose_name_is_not_text(folder: Path) -> None:
+    data = Path(os.fsdecode(os.fsencode(folder) + b"/\xff"))
+    data.mkdir()
+    write_workflow(data, {"a": {"run": "echo 1 > a.txt", "outputs": ["a.txt"]}})
+    for _ in range(2):
+        assert foreplan("run", "wf.yaml", "--force", "-q", cwd=data).returncode == 0
 
 
 def test_tasks_wait_for_open_files(folder: Path) -> None:

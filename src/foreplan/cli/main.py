@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from foreplan.cli.shared.streams import prepare_streams
 from foreplan.errors import ForeplanError, InputError
+from foreplan.files import unencodable
 from foreplan.version import install_command
 
 ABOUT = "Plan, run, simulate and compare workflows (DAGs of tasks) on the machines you have."
@@ -152,6 +153,9 @@ def main() -> None:
                 raise
             error = _missing(asked, error)
         print(f"foreplan: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except UnicodeEncodeError as error:  # in a name of a file
+        print(f"foreplan: error: {error.object!a}: {unencodable(error)}", file=sys.stderr)
         sys.exit(2)
     except RuntimeError as error:  # so Python 3.11 passes on what stops it while it makes a class
         if not isinstance(error.__cause__, KeyboardInterrupt):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from foreplan.errors import InputError
+from foreplan.files import unencodable
 from foreplan.model.filenames import is_pattern, is_tree
 from foreplan.model.growth import is_expansion_file
 from foreplan.model.workflow import Workflow
@@ -34,6 +35,7 @@ def check_paths(
             raise InputError(
                 "it has no command to run: give it one with 'run'", place=f"tasks.{name}"
             )
+    _check_encoding(workflow)
     names = [
         name
         for item, name in enumerate(workflow.item_names or ())
@@ -49,6 +51,26 @@ def check_paths(
             problem = "a directory that a task makes is published in the run's directory"
             raise InputError(problem, place=f"file {file!r}")
     _check_clashes(names)
+
+
+def _check_encoding(workflow: Workflow) -> None:
+    """Refuse names and commands that this locale cannot pass to the system."""
+    for name in workflow.item_names or ():
+        if name is not None and not name.isascii():
+            _check_text(name, f"file {name!r}")
+    for task, name in enumerate(workflow.task_names):
+        spec = workflow.spec(task)
+        variables = () if spec.around is None else spec.around.env
+        for text in (name, spec.run, spec.shell, *(value for pair in variables for value in pair)):
+            if text is not None and not text.isascii():
+                _check_text(text, f"tasks.{name}")
+
+
+def _check_text(text: str, place: str) -> None:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise InputError(unencodable(error), place=place) from None
 
 
 def _problem(name: str, absolute_ok: bool) -> str | None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from foreplan.arrays import FloatArray, IntArray, sealed
+from foreplan.files import printable
 from foreplan.model import Workflow
 from foreplan.model.call import Calls, bare, qualified_name
 
@@ -52,7 +53,7 @@ class Origin:
     @staticmethod
     def of(workflow: Workflow, directory: str | PathLike[str]) -> Origin:
         """The origin of what a workflow does in a directory, whatever way leads there."""
-        return Origin(str(Path(directory).resolve()), workflow.name)
+        return Origin(printable(Path(directory).resolve()), printable(workflow.name))
 
     def row(self, category: str, command: str, directory: str, workflow: str) -> MeasuredRow:
         """The row of a measurement that has this origin, as this one sees it."""
@@ -64,7 +65,7 @@ class Origin:
 def categories_of(workflow: Workflow) -> tuple[str, ...]:
     """The category of every task under which history knows it; its own name if it has none."""
     return tuple(
-        workflow.spec(task).category or f"{workflow.name}/{name}"
+        printable(workflow.spec(task).category or f"{workflow.name}/{name}")
         for task, name in enumerate(workflow.task_names)
     )
 

@@ -343,7 +343,7 @@ class Estimating:
         record = TaskRecord(
             at=time.time(),
             run=self.run,
-            workflow=self.workflow.name,
+            workflow=self.origin.workflow,
             category=self.categories[task],
             machine=machine,
             seconds=cost,
@@ -369,7 +369,7 @@ class Estimating:
             FailureRecord(
                 at=time.time(),
                 run=self.run,
-                workflow=self.workflow.name,
+                workflow=self.origin.workflow,
                 category=self.categories[task],
                 machine=machines.machine(processor),
                 cause=str(detail.get(CAUSE, "")),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 NAMES = ("stdin", "stdout", "stderr")  # by descriptor
+_FAILING = ("strict", "surrogateescape")  # the second is that of the C locale
 
 
 class _Output(io.FileIO):
@@ -73,8 +74,8 @@ def _with_early_end(stream: object) -> object:
         return io.TextIOWrapper(
             io.BufferedWriter(raw) if is_buffered else raw,
             encoding=stream.encoding,
-            # no terminal or pipe has every character: show the others, never fail for them
-            errors="backslashreplace" if stream.errors == "strict" else stream.errors,
+            # an encoding may lack characters, and a file name may be no text: escape those
+            errors="backslashreplace" if stream.errors in _FAILING else stream.errors,
             line_buffering=stream.line_buffering,
             write_through=stream.write_through,
         )
