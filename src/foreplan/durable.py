@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
+
+from foreplan.errors import InputError
 
 DIRECTORY_MODE, FILE_MODE = 0o700, 0o600
 # fdatasync also writes the length, which is all that appending changes; macOS has none
@@ -50,6 +55,24 @@ def make_directory(path: Path) -> None:
     path.mkdir(mode=DIRECTORY_MODE)
     path.chmod(DIRECTORY_MODE)
     sync_directory(path.parent)
+
+
+def check_owner(place: Path) -> None:
+    """Refuse a directory that others may have written to: what is in it is trusted.
+
+    Results of functions are pickles, which run code. Root is not held to it: on network file
+    systems its own files may belong to nobody.
+    """
+    state = place.stat()
+    if not stat.S_ISDIR(state.st_mode):
+        raise InputError("it must be a directory, for foreplan's runs", source=str(place))
+    user = os.geteuid()
+    if user not in (0, state.st_uid) or user not in (0, place.lstat().st_uid):
+        raise InputError("it belongs to another user: choose another --dir", source=str(place))
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InputError(
+            "others can write to it: if you trust what is in it, `chmod 700` it", source=str(place)
+        )
 
 
 def sync_directory(path: Path) -> None:

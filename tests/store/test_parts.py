@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreplan.errors import ForeplanError, InputError
 from foreplan.store import parts
+from foreplan.store.cleaning import foldable
 from foreplan.store.content import Entry
 from foreplan.store.parts import Part, encode, list_parts, make_folder, read_parts
 from foreplan.store.store import MANY, KeptResult, Result, Store, StoreError, file_lines
@@ -404,3 +406,31 @@ def test_of_one_key_what_is_kept_outlives_what_is_not(tmp_path: Path) -> None:
     store = Store.open(tmp_path, over)
     assert store.n_parts == 1
     assert held in store.results("k")
+
+
+def test_a_store_of_others_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever can write to it could forge what is up to date."""
+    folder = make_folder(tmp_path)
+    readers = (
+        lambda: Store.read(tmp_path),
+        lambda: Store.open(tmp_path, lambda run: False),
+        lambda: foldable(tmp_path, lambda run: False, lambda run: True),
+    )
+    for place in (folder, folder.parent):
+        place.chmod(0o770)
+        for read in readers:
+            with pytest.raises(InputError, match=r"others can write.*chmod 700"):
+                read()
+        place.chmod(0o755)
+        for read in readers:
+            read()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 12345)
+    for read in readers:
+        with pytest.raises(InputError, match="another user"):
+            read()
+
+
+def test_a_fifo_in_the_place_of_a_part_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(make_folder(tmp_path) / "run.12345678.jsonl")
+    with pytest.raises(ForeplanError, match="a named pipe"):
+        Store.read(tmp_path)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from foreplan.durable import DIRECTORY_MODE, make_directory, reason, write_new
+from foreplan.durable import DIRECTORY_MODE, check_owner, make_directory, reason, write_new
 from foreplan.errors import InputError, unknown_name
 from foreplan.quantities import first_few
 from foreplan.runs.journal import JournalError
@@ -203,16 +203,7 @@ def _prepare(data: Path) -> Path:
 
 
 def check_private(place: Path) -> None:
-    """Nobody else may have put anything there: a run's results are pickles, which run code."""
-    state = place.stat()
+    """Refuse a place that others may have written to, and a system that cannot say whose it is."""
+    place.stat()
     check_system()
-    if not stat.S_ISDIR(state.st_mode):
-        raise InputError("it must be a directory, for foreplan's runs", source=str(place))
-    user = os.geteuid()
-    # root is not asked: on network file systems its own files may belong to nobody
-    if user not in (0, state.st_uid) or user not in (0, place.lstat().st_uid):
-        raise InputError("it belongs to another user: choose another --dir", source=str(place))
-    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise InputError(
-            "others can write to it: if you trust what is in it, `chmod 700` it", source=str(place)
-        )
+    check_owner(place)

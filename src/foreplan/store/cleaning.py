@@ -47,6 +47,7 @@ def foldable(
     `has_results` says whether what functions gave back in a run is still there.
     """
     folder = parts.folder_of(data)
+    parts.check_private(folder)
     if not everything and not parts.is_readable(folder):
         raise other_format(folder)
     names = parts.list_parts(folder)

@@ -24,8 +24,10 @@ from zlib import crc32
 
 from foreplan.durable import (
     FRAME,
+    check_owner,
     make_directory,
     make_file,
+    read_file,
     sync_directory,
     unframed,
     write_all,
@@ -63,6 +65,13 @@ def make_folder(data: str | os.PathLike[str]) -> Path:
         with suppress(FileExistsError):
             os.close(make_file(folder / f"{_MARK}{FORMAT}"))
     return folder
+
+
+def check_private(folder: Path) -> None:
+    """Refuse a store that others may have written to: they could forge what is up to date."""
+    for place in (folder.parent, folder) if hasattr(os, "geteuid") else ():
+        with suppress(FileNotFoundError):
+            check_owner(place)
 
 
 def is_readable(folder: Path) -> bool:

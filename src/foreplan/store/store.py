@@ -88,6 +88,7 @@ class Store:
         store = Store(parts.folder_of(data))
         with no_collection():
             try:
+                parts.check_private(store.folder)
                 if not parts.is_readable(store.folder):
                     raise other_format(store.folder)
                 found = parts.read_parts(store.folder)
