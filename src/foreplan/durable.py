@@ -1,4 +1,8 @@
-"""Files that outlive a kill: new and private, written whole, in lines with a checksum."""
+"""Files that outlive a kill: new and private, written whole, in lines with a checksum.
+
+Everything in `.foreplan` is opened by `open_file`, so that a FIFO, a device or a directory in the
+place of a file is refused: to open a FIFO as a file waits for its other end, perhaps forever.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,14 @@ DIRECTORY_MODE, FILE_MODE = 0o700, 0o600
 sync = getattr(os, "fdatasync", os.fsync)
 FRAME = b"%08x %b\n"  # a line: the checksum of what it holds, and that, without line breaks
 _SUM = 8  # hexadecimal digits
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # no effect on files
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe (fifo)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -41,6 +53,51 @@ def write_new(path: Path, content: bytes) -> None:
     finally:
         os.close(descriptor)
     sync_directory(path.parent)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a private file, or make it: after a power failure it is the old one or the new."""
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        write_new(hidden, content)
+        hidden.replace(path)
+        sync_directory(path.parent)
+    finally:
+        with suppress(OSError):
+            hidden.unlink(missing_ok=True)
+
+
+def open_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+    """Return a descriptor of a regular file; an OSError if the path is anything else."""
+    try:
+        descriptor = os.open(path, flags | _NO_WAIT, FILE_MODE)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a FIFO that nobody reads
+            raise _not_a_file(path, os.stat(path)) from None
+        raise
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(descriptor)
+        raise _not_a_file(path, state)
+    if _NO_WAIT:
+        os.set_blocking(descriptor, True)  # commands may inherit it
+    return descriptor
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a regular file; an OSError if the path is anything else."""
+    with open(open_file(path), "rb") as file:
+        return file.read()
+
+
+class IrregularFileError(OSError):
+    """A FIFO, a socket, a device or a directory stands in the place of a file."""
+
+
+def _not_a_file(path: str | os.PathLike[str], state: os.stat_result) -> IrregularFileError:
+    kind = next((name for is_kind, name in _KINDS if is_kind(state.st_mode)), "something else")
+    text = f"it is {kind}, not a file: remove it"
+    return IrregularFileError(errno.EINVAL, text, os.fspath(path))
 
 
 def make_file(path: Path) -> int:

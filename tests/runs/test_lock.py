@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -183,3 +183,11 @@ def test_a_link_is_not_followed(home: RunHome, tmp_path: Path) -> None:
     with pytest.raises(ForeplanError, match="cannot lock"):
         RunLock(home).acquire()
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_only_a_file_can_be_locked(home: RunHome, make: Callable[[Path], None]) -> None:
+    make(home.lock)
+    for attempt in (lambda: RunLock(home).acquire(), lambda: is_driven(home)):
+        with pytest.raises(ForeplanError, match=r"a named pipe|is a directory|a directory, not"):
+            attempt()

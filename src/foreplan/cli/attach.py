@@ -13,6 +13,7 @@ import typer
 from foreplan.cli.shared.options import RunDirectory
 from foreplan.cli.shared.streams import reader_left
 from foreplan.cli.shared.terminal import INTERRUPTED, command
+from foreplan.durable import open_file
 from foreplan.files import clean, near
 
 if TYPE_CHECKING:
@@ -108,10 +109,10 @@ class _Tail:
     def take_news(self) -> list[str]:
         """Lines that have come since the last look, if they are whole."""
         try:
-            with self._path.open("rb") as file:
+            with open(open_file(self._path), "rb") as file:
                 file.seek(self._at)
                 content = file.read()
-        except FileNotFoundError:  # driven from Python, or not begun
+        except OSError:  # driven from Python, not begun, or not a file
             return []
         whole = content[: content.rfind(b"\n") + 1]
         first, self._at = self._at == 0, self._at + len(whole)

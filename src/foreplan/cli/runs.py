@@ -55,12 +55,11 @@ def runs(
 
 def _about(home: RunHome, status: str) -> dict[str, Any]:
     """Strategy, place and money; nothing if the journal's first line is not readable."""
-    from foreplan.runs.journal import decode
+    from foreplan.runs.journal import read_header
 
     about: dict[str, Any] = {"strategy": None, "on": None}
     try:
-        with home.journal.open("rb") as file:
-            header = decode(file.readline().partition(b" ")[2])
+        header = read_header(home.journal)
     except (OSError, ValueError, KeyError):
         return about
     known = {key: str(header[key]) if key in header else None for key in about}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from foreplan.display.notebook import NotebookScreen, in_notebook
 from foreplan.display.screens import LateScreen, LogScreen, PlainScreen, Screen, live_or
 from foreplan.display.terminal import Terminal
+from foreplan.durable import open_file
 from foreplan.errors import InputError
 from foreplan.files import clean, near
 from foreplan.quantities import duration, many
@@ -252,7 +253,7 @@ class Display:
 
 def _opened(log: Path) -> TextIO:
     """A log to be added to, for its owner's eyes only."""
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = open_file(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     return open(descriptor, "w", encoding="utf-8", errors="replace")
 
 

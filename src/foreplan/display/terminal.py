@@ -26,7 +26,8 @@ class Terminal:
     def send_errors_to(self, log: Path) -> None:
         """Let errors go to a file, after this was left."""
         if 2 in self._ours:
-            _redirect(log, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            # to open a FIFO in its place must not wait for a reader
+            _redirect(log, 2, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
 
 
 def _is_terminal(number: int) -> bool:

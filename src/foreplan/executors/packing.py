@@ -190,7 +190,7 @@ def read(path: str, mapped: bool = False) -> list[Frame]:
     Mapped, what is not written to is shared by all processes that read it, and is read when it is
     looked at. Files of results are replaced and removed, but never changed.
     """
-    with open(path, "rb") as file:
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # never wait for a FIFO
         size = os.fstat(file.fileno()).st_size
         if mapped and size >= MAPPED:
             return split(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY))

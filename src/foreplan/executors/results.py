@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from foreplan.durable import open_file, read_file
 from foreplan.errors import ForeplanError
 from foreplan.executors import packing
 from foreplan.executors.packing import Frame, Frames
@@ -72,7 +73,7 @@ class SmallResults:
                 path = os.path.join(self._results, SMALL)
                 _cut_to(path, _whole(path))
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-                self._descriptor = os.open(path, flags, 0o600)
+                self._descriptor = open_file(path, flags)
             if task in self.large:
                 os.unlink(result_path(self._results, task))
                 self.large.discard(task)
@@ -121,7 +122,7 @@ def _places(path: str, size: int, changed: int) -> dict[int, tuple[int, int]]:
 
 def _records_in(path: str) -> list[tuple[int, int, int]]:
     try:
-        return _records(Path(path).read_bytes())
+        return _records(read_file(path))
     except FileNotFoundError:
         return []
 
@@ -187,7 +188,7 @@ class KeptResults:
     def _smalls(self, run: str) -> dict[int, bytes]:
         if run not in self._small:
             path = os.path.join(self.folder(run), SMALL)
-            content = Path(path).read_bytes() if os.path.exists(path) else b""
+            content = read_file(path) if os.path.exists(path) else b""
             places = {task: (at, length) for task, at, length in _records(content)}
             self._small[run] = {t: content[at : at + n] for t, (at, n) in places.items()}
         return self._small[run]
@@ -241,7 +242,7 @@ def read_result(results: str | os.PathLike[str], task: int) -> list[Frame]:
         place = small_places(results).get(task)
         if place is None:
             raise
-        with open(os.path.join(results, SMALL), "rb") as file:
+        with open(open_file(os.path.join(results, SMALL)), "rb") as file:
             file.seek(place[0])
             return [file.read(place[1])]
 

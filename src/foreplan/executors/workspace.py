@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 
+from foreplan.durable import open_file, read_file
 from foreplan.executors.trees import bytes_in, make_own, put_tree
 from foreplan.model.causes import MISSING_OUTPUT, SYSTEM
 from foreplan.model.filenames import (
@@ -368,7 +369,9 @@ class Workspace:
     def note(self, line: bytes) -> None:
         """Add a line to the notes."""
         mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        os.write(self._open(self._notes_path, mode), line)
+        if self._notes_path not in self._files:
+            self._files[self._notes_path] = open_file(self._notes_path, mode)
+        os.write(self._files[self._notes_path], line)
 
     def close_files(self) -> None:
         """Close what is open; it is opened again when it is needed."""
@@ -388,7 +391,7 @@ class Workspace:
 
 def open_log(path: str) -> int:
     """A new log file, for its owner only."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    return open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
 
 
 def keep_logs(live: str, log: str) -> None:
@@ -459,8 +462,7 @@ def read_done(path: str) -> dict[tuple[str, int], tuple[float, dict[str, int]]]:
     """The attempts of tasks that are done: their seconds, and the sizes of their outputs."""
     done: dict[tuple[str, int], tuple[float, dict[str, int]]] = {}
     try:
-        with open(path, "rb") as file:
-            lines = file.read().splitlines()
+        lines = read_file(path).splitlines()
     except OSError:
         return done
     for line in lines:

@@ -209,12 +209,10 @@ def _workflow_of(data: Path, run: str) -> Workflow | None:
     """The workflow of another run, if that is still there and can be read."""
     from foreplan.runs.entries import workflow_from_entry
     from foreplan.runs.home import runs
-    from foreplan.runs.journal import decode
+    from foreplan.runs.journal import read_header
 
     try:
         (home,) = (home for home in runs(data) if home.id == run)
-        with home.journal.open("rb") as file:  # its first line is enough
-            header = decode(file.readline().partition(b" ")[2])
-        return workflow_from_entry(header["workflow"])
+        return workflow_from_entry(read_header(home.journal)["workflow"])
     except (ForeplanError, OSError, KeyError, ValueError):
         return None

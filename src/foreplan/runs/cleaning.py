@@ -22,7 +22,7 @@ from foreplan.executors.processes import has_left_behind
 from foreplan.executors.workspace import remove
 from foreplan.quantities import many
 from foreplan.runs.home import RunHome, check_system, runs
-from foreplan.runs.journal import decode
+from foreplan.runs.journal import read_header
 from foreplan.runs.lock import RunLock, is_driven, release
 from foreplan.runs.shells import closed_shells, open_shells
 from foreplan.runs.summary import summarise
@@ -132,8 +132,7 @@ def _used_results(data: Path) -> Counter[str]:
 def _has_functions(home: RunHome) -> bool:
     """Whether a run is of functions; True if nobody can tell."""
     try:
-        with home.journal.open("rb") as file:
-            return bool(decode(file.readline().partition(b" ")[2]).get("functions", True))
+        return bool(read_header(home.journal).get("functions", True))
     except (OSError, ValueError):
         return True
 

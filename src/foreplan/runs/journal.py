@@ -17,6 +17,7 @@ from zlib import crc32
 from foreplan.durable import (
     FRAME,
     make_file,
+    open_file,
     reason,
     sync,
     sync_directory,
@@ -107,10 +108,16 @@ def decode(payload: bytes) -> dict[str, Any]:
     return content
 
 
+def read_header(path: Path) -> dict[str, Any]:
+    """Return the header of a journal as plain data, without reading the rest."""
+    with open(open_file(path), "rb") as file:
+        return decode(file.readline().partition(b" ")[2])
+
+
 def scan(path: Path, read: Callable[[bytes], T]) -> Scan[T]:
     """Read all lines that are whole, right and in order from the first one on."""
     found: Scan[T] = Scan()
-    with path.open("rb") as file:
+    with open(open_file(path), "rb") as file:
         for line in file:
             payload = unframed(line)
             if not found.bad:
@@ -201,7 +208,7 @@ class Journal:
         """Go on with a journal: what it tells, its damaged end set aside."""
         found = _scan(path)
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+            descriptor = open_file(path, os.O_WRONLY | os.O_APPEND)
         except OSError as error:
             raise JournalError(f"{path}: cannot write the journal: {reason(error)}") from None
         try:

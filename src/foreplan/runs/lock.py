@@ -23,9 +23,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
-from foreplan.durable import FILE_MODE, reason, write_all
+from foreplan.durable import (
+    IrregularFileError,
+    open_file,
+    read_file,
+    reason,
+    replace_file,
+    write_all,
+)
 from foreplan.errors import InputError
-from foreplan.files import write_text
 from foreplan.model.filenames import Holders
 from foreplan.runs.home import CAN_RUN, RunHome, check_private, check_system
 from foreplan.runs.journal import JournalError
@@ -107,7 +113,7 @@ def is_driven(home: RunHome) -> bool:
     check_system()
     with _explained(home.lock):
         try:
-            descriptor = os.open(home.lock, os.O_RDONLY)
+            descriptor = open_file(home.lock)
         except FileNotFoundError:
             return False
         try:
@@ -145,7 +151,7 @@ def _wait(path: Path, descriptor: int) -> None:
 
 def _open(path: Path) -> int:
     check_system()
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+    return open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
 
 
 def _take(descriptor: int) -> bool:
@@ -199,7 +205,7 @@ def _sign(descriptor: int) -> None:
 def driver(home: RunHome) -> tuple[int, str] | None:
     """The process that drives a run, and it in words; None if it has not signed, or could not."""
     try:
-        descriptor = os.open(home.lock, os.O_RDONLY)
+        descriptor = open_file(home.lock)
     except OSError:
         return None
     try:

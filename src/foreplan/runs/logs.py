@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from foreplan.durable import unframed
+from foreplan.durable import open_file, unframed
 from foreplan.executors.paths import log_name
 from foreplan.model import ENDS
 from foreplan.model.events import TaskFailed
@@ -119,7 +119,7 @@ class Followed:
     def _new(self, path: str, name: str) -> bytes | None:
         """What a file has beyond what was read; None if there is none."""
         try:
-            with open(path, "rb") as file:
+            with open(open_file(path), "rb") as file:
                 file.seek(self._read[name])
                 return file.read()
         except OSError:
@@ -127,7 +127,7 @@ class Followed:
 
     def _has_ended(self) -> bool:
         driven = is_driven(self._home)  # before the look: what it writes last counts
-        with self._home.journal.open("rb") as file:
+        with open(open_file(self._home.journal), "rb") as file:
             file.seek(self._journal)
             ended = any(self._ends(entry) for entry in self._entries(file))
         return ended or not driven

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from foreplan.durable import make_directory, reason, write_new
+from foreplan.durable import make_directory, read_file, reason, write_new
 from foreplan.errors import InputError
 from foreplan.executors.base import Workload
 from foreplan.executors.command import CommandJob, marks, script_of
@@ -106,7 +106,7 @@ def open_shells(data: Path) -> Iterator[tuple[RunHome, str | None]]:
         if is_driven(home):
             place = None
             with suppress(OSError):
-                place = os.fsdecode((home.path / _PLACE).read_bytes())
+                place = os.fsdecode(read_file(home.path / _PLACE))
             yield home, place
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from foreplan.durable import reason
 from foreplan.errors import InputError
 from foreplan.runs.home import RunHome, runs
-from foreplan.runs.journal import RULES, decode, scan
+from foreplan.runs.journal import RULES, decode, read_header, scan
 from foreplan.runs.lock import is_driven
 from foreplan.runs.options import parameters
 
@@ -114,17 +114,11 @@ def _seconds(lines: list[bytes]) -> float | None:
 def last_source(directory: Path) -> tuple[str, dict[str, Any]]:
     """The file of the workflow that was run last in a directory, and its parameters."""
     for home in runs(directory):
-        if source := _first_line(home).get("source"):
+        if source := read_header(home.journal).get("source"):
             return str(source), kept_params(home)
     raise InputError("no workflow was run here yet: name its file with --workflow")
 
 
 def kept_params(home: RunHome) -> dict[str, Any]:
     """The parameters that a run was given."""
-    return parameters(_first_line(home).get("options", {}).get("params", {}))
-
-
-def _first_line(home: RunHome) -> dict[str, Any]:
-    with home.journal.open("rb") as file:
-        header: dict[str, Any] = decode(file.readline().partition(b" ")[2])
-    return header
+    return parameters(read_header(home.journal).get("options", {}).get("params", {}))

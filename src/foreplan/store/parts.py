@@ -206,7 +206,7 @@ def list_parts(folder: Path) -> list[str]:
 
 def read_part(path: Path, keep: bool = False) -> Found:
     """The lines of a part that can be read."""
-    return parse(path.read_bytes(), path.name, keep)
+    return parse(read_file(path), path.name, keep)
 
 
 def parse(raw: bytes, name: str = "", keep: bool = False) -> Found:
