@@ -3,13 +3,14 @@
 import json
 import multiprocessing
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from foreplan.errors import InputError
+from foreplan.errors import ForeplanError, InputError
 from foreplan.runs.home import RunHome
 from foreplan.runs.lock import RunLock, claim
 
@@ -100,12 +101,36 @@ def test_a_link_is_replaced_not_followed(tmp_path: Path, stack: ExitStack) -> No
     begun(stack, tmp_path, "link.txt")
 
 
-def test_claims_that_cannot_be_read(tmp_path: Path, stack: ExitStack) -> None:
+@pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "\0", '{"x'])
+def test_claims_that_cannot_be_read(tmp_path: Path, stack: ExitStack, content: str) -> None:
+    claims = tmp_path / ".foreplan" / "claims.json"
+    with ExitStack() as first:
+        live = begun(first, tmp_path, "a.txt")
+        claims.write_text(content)
+        with pytest.raises(InputError, match=rf"which files run {live.id} \(process .*wait"):
+            begun(first, tmp_path, "b.txt")
+    home = begun(stack, tmp_path, "a.txt")  # no run is under way: there are no claims
+    assert list(json.loads(claims.read_text())) == [home.id]
+
+
+def test_claims_are_private_and_on_disk(
+    tmp_path: Path, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = list[os.stat_result]()
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd)))
     begun(stack, tmp_path, "a.txt")
-    for content in ("", "[]", '{"x": 1}', "\0"):
-        (tmp_path / ".foreplan" / "claims.json").write_text(content)
-        with pytest.raises(InputError, match="which files are being made"):
-            begun(stack, tmp_path, "b.txt")
+    state = (tmp_path / ".foreplan" / "claims.json").stat()
+    assert stat.S_IMODE(state.st_mode) == 0o600
+    assert state.st_ino in {one.st_ino for one in synced}
+    assert (tmp_path / ".foreplan").stat().st_ino in {one.st_ino for one in synced}
+
+
+@pytest.mark.parametrize("name", ["claims.json", "claims.lock"])
+def test_a_fifo_is_refused(tmp_path: Path, stack: ExitStack, name: str) -> None:
+    (tmp_path / ".foreplan").mkdir(mode=0o700)
+    os.mkfifo(tmp_path / ".foreplan" / name)
+    with pytest.raises(ForeplanError, match=f"{name}.*a named pipe .*, not a file: remove it"):
+        begun(stack, tmp_path, "a.txt")
 
 
 def _race(data: Path, barrier: "multiprocessing.synchronize.Barrier", k: int) -> bool:

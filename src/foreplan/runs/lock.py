@@ -256,7 +256,7 @@ def claim(home: RunHome, outputs: Iterable[str]) -> None:
         theirs = dict(_claims_of(top, home))
         _check_apart(theirs, files)
         known = {other.id: claimed for other, claimed in theirs.items()}
-        write_text(top / "claims.json", json.dumps({**known, home.id: sorted(files)}))
+        _write_claims(top, {**known, home.id: sorted(files)})
     # a directory above or below has another lock: there, of two at once both may be refused
     for other_top in _around(home, files):
         _check_apart(dict(_claims_of(other_top, home)), files)
@@ -268,9 +268,19 @@ def release(home: RunHome) -> None:
     if not (top / "claims.json").exists():
         return
     with hold_alone(top / "claims.lock"), suppress(OSError, ValueError, AttributeError):
-        content: dict[str, Any] = json.loads((top / "claims.json").read_bytes())
+        content: dict[str, Any] = json.loads(read_file(top / "claims.json"))
         if content.pop(home.id, None) is not None:
-            write_text(top / "claims.json", json.dumps(content))
+            _write_claims(top, content)
+
+
+def _write_claims(top: Path, content: dict[str, list[str]]) -> None:
+    path = top / "claims.json"
+    try:
+        replace_file(path, json.dumps(content).encode())
+    except OSError as error:
+        raise JournalError(
+            f"{path}: cannot write which files the run makes: {reason(error)}"
+        ) from None
 
 
 def _places(data: str, outputs: Iterable[str]) -> dict[str, str]:
@@ -300,19 +310,40 @@ def _around(home: RunHome, files: Iterable[str]) -> Iterator[Path]:
 
 
 def _claims_of(top: Path, home: RunHome) -> Iterator[tuple[RunHome, list[str]]]:
-    """The other runs under way that have claims in a `.foreplan`, and what they claim."""
+    """The other runs under way that have claims in a `.foreplan`, and what they claim.
+
+    Claims that cannot be read, as a power failure may leave them, are none if no run is under way.
+    """
+    path = top / "claims.json"
     try:
-        content: dict[str, Any] = json.loads((top / "claims.json").read_bytes())
+        content: dict[str, Any] = json.loads(read_file(path))
         runs = [(RunHome(top / "runs" / name), list(files)) for name, files in content.items()]
     except FileNotFoundError:
         return
+    except IrregularFileError as error:
+        raise InputError(reason(error), source=str(path)) from None
     except (OSError, ValueError, TypeError, AttributeError) as error:
+        live = next((r for r in _homes(top) if r != home and is_driven(r)), None)
+        if live is None:
+            return
+        found = driver(live)
+        who = "" if found is None else f" ({found[1]})"
         raise InputError(
-            f"this should say which files are being made: {error}; if no run is under way, "
-            "remove it",
-            source=str(top / "claims.json"),
+            f"it cannot be read ({error}), so nobody knows which files run {live.id}{who} makes: "
+            "wait for its end",
+            source=str(path),
         ) from None
     yield from ((other, files) for other, files in runs if other != home and is_driven(other))
+
+
+def _homes(top: Path) -> list[RunHome]:
+    """Every directory that may be a run's, whether or not it has begun its journal."""
+    try:
+        with os.scandir(top / "runs") as listing:
+            names = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
+        return [RunHome(top / "runs" / name) for name in sorted(names)]
+    except FileNotFoundError:
+        return []
 
 
 def _check_apart(theirs: dict[RunHome, list[str]], files: dict[str, str]) -> None:
