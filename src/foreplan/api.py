@@ -381,7 +381,7 @@ def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcom
         if not rest.numbers:
             rest.remember()
             if listener is not None:
-                listener.said("\n".join((*rest.warnings, rest.summary)))
+                listener.said("\n".join((*rest.notes, *rest.warnings, rest.summary)))
             return replace(runs.nothing_to_do(rest, options.directory), flow=flow)
         session = runs.open_run(workflow, options, calls, source, listener, rest)
     with session:

@@ -22,7 +22,14 @@ from foreplan.executors.command import (
     unlisted,
     usual_shell,
 )
-from foreplan.executors.processes import Stop, has_left_behind, kill_left_behind, wait_readable
+from foreplan.executors.processes import (
+    LeftBehind,
+    Stop,
+    find_left_behind,
+    kill_left_behind,
+    start_time,
+    wait_readable,
+)
 from foreplan.executors.workspace import (
     Workspace,
     done_line,
@@ -546,14 +553,17 @@ def test_who_looks_around_in_a_kept_directory_is_not_killed(job: CommandJob) -> 
         place.mkdir(parents=True)
     with (
         subprocess.Popen(["sleep", "1000"], cwd=kept, env=environment) as guest,
-        subprocess.Popen(["sleep", "1000"], cwd=left, env=environment) as stray,
+        subprocess.Popen(
+            ["sleep", "1000"], cwd=left, env=environment, start_new_session=True
+        ) as stray,
     ):
         try:
-            assert has_left_behind(job.home)
+            found = find_left_behind([job.home])
+            assert found == [LeftBehind(stray.pid, start_time(stray.pid), job.home, -1)]
             assert kill_left_behind(job.home) == [-1]
             assert stray.wait(LIMIT) < 0
             assert guest.poll() is None
-            assert not has_left_behind(job.home)
+            assert find_left_behind([job.home]) == []
         finally:
             guest.kill()
             stray.kill()

@@ -58,7 +58,7 @@ def attach(
         is_over = False
     if not is_over:
         found = driver(home)
-        stop = f"; `kill {found[0]}` stops it" if found else ""
+        stop = f"; `kill {found.pid}` stops it" if found else ""
         again = command("attach", home.id, directory)
         print(f"run {home.id} is still running: `{again}` shows it again{stop}")
         raise typer.Exit(INTERRUPTED)

@@ -90,7 +90,7 @@ def run(
     with in_file(label(workflow)):
         check_paths(wf, options["absolute"])
     asked = runs.Options.from_flags(options | {"targets": targets or (), "params": values})
-    rest = runs.find_rest(wf, asked)
+    rest = runs.find_rest(wf, asked, only_look=dry)
     if dry:
         from foreplan.cli.shared.dry_run import tell_dry
 
@@ -114,5 +114,5 @@ def _tell_nothing(rest: Rest, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"run": None, "status": "up to date", "up_to_date": [*rest.up_to_date]}))
         return
-    for line in (*rest.warnings, rest.summary):
+    for line in (*rest.notes, *rest.warnings, rest.summary):
         print(line)

@@ -93,6 +93,13 @@ class Scheme:
         """A client of the place, where `package` has one: for work that is no run."""
         raise NotImplementedError
 
+    def end_left_behind(self, on: str, home: str) -> int | None:
+        """End what a killed run has left at a place elsewhere; return how many processes.
+
+        Processes of this machine are ended by others. None: the place cannot be asked.
+        """
+        return 0 if self.here else None
+
     def open(
         self,
         on: Any,

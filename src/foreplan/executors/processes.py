@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import select
 import signal
+import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
+from foreplan.durable import read_file
 from foreplan.executors.kept import ENDING
 
 GRACE = 2.0  # seconds between the request to end and the end
 HURRY = 0.2  # the same where every second costs
 OF_RUN = "FOREPLAN_RUN"  # every process of a run has it, so that a later one finds what was left
 OF_ATTEMPT = "FOREPLAN_ATTEMPT"
+LOCK = "lock"  # in a run's home: held and signed by the process that drives it
 _LONGEST_WAIT = 1e6  # seconds; poll takes an int of milliseconds
+_PATIENCE = 5.0  # seconds for a process to end that was killed
+_ROUNDS = 10
 _WAITID = getattr(os, "waitid", None)  # not on every system
 
 
@@ -128,29 +136,103 @@ def end_group(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
     signal_group(process.pid, signal.SIGKILL)
 
 
+class Driver(NamedTuple):
+    """The process that drives a run, as it has signed the run's lock file."""
+
+    pid: int
+    host: str
+    since: str
+    started: int = 0  # see `start_time`
+    # the home of the run that it is a task of; empty: of none, as a run that was detached
+    part_of: str = ""
+
+    @staticmethod
+    def this_process() -> Driver:
+        """Return what this process signs with."""
+        since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        pid, outer = os.getpid(), os.environ.get(OF_RUN, "")
+        return Driver(pid, socket.gethostname(), since, start_time(pid), outer)
+
+    @staticmethod
+    def read(content: bytes) -> Driver | None:
+        """Return what a lock file says; None if it says nothing, or was written in part."""
+        try:
+            return Driver(**json.loads(content))
+        except (ValueError, TypeError):
+            return None
+
+    def sign(self) -> bytes:
+        """Return the line that a lock file has."""
+        return json.dumps(self._asdict()).encode() + b"\n"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the process is, or was, one of this host."""
+        return self.host == socket.gethostname()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process still runs on this host, and its number is not another's by now."""
+        return self.is_here and self.started == start_time(self.pid) > 0
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on host {self.host} since {self.since}"
+
+
+class LeftBehind(NamedTuple):
+    """A process of a run whose driver is dead."""
+
+    pid: int
+    started: int  # see `start_time`: with the number it names one process for good
+    home: str  # of the run
+    attempt: int  # -1: not known
+
+
+def start_time(pid: int) -> int:
+    """Return when a process started, in clock ticks since boot; 0 if there is none, or no /proc."""
+    try:
+        return int(_state(pid)[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def kill_left_behind(home: str) -> list[int]:
-    """Kill all processes of a run whose coordinator is gone; of each, the attempt it was part of.
+    """Kill all processes of a run whose driver is dead; return the attempt of each, -1 if unknown.
 
-    One that says none is of -1.
-
-    They are known by their environment or by their directory, which cannot go stale as a number
-    that was written down can. Where there is no /proc, none is found.
+    Where there is no /proc, none is found.
     """
-    killed = list[int]()
-    spared = _ancestors()
-    for _ in range(10):  # what is killed may just have started another
-        found = [pid for pid in _processes() if pid not in spared and _belongs(pid, home)]
+    return [process.attempt for process in end_left_behind([home])]
+
+
+def end_left_behind(homes: Iterable[str]) -> list[LeftBehind]:
+    """Kill all processes that dead runs have left behind; return those that were killed.
+
+    A run that a task of a dead run has started, and that still runs, is part of that task, unless
+    it was detached: its driver is killed, and then what that leaves behind.
+    """
+    dead = {home: home for home in homes}  # with runs that their tasks have started
+    ended = list[LeftBehind]()
+    for _ in range(_ROUNDS):  # what is killed may just have started another
+        found = _find(dead)
         if not found:
             break
-        attempts = [(pid, _attempt_of(pid)) for pid in found]
-        killed += [attempt for pid, attempt in attempts if _kill(pid, home)]
-    return killed
+        for process in found:
+            inner = [home for home, _ in _driven_by(process.pid)]
+            if _kill(process, dead):
+                ended.append(process)
+                dead |= dict.fromkeys(inner, process.home)
+    return ended
 
 
-def has_left_behind(home: str) -> bool:
-    """Whether processes of a run still run, though nobody drives it; False where nobody can say."""
+def find_left_behind(homes: Iterable[str]) -> list[LeftBehind]:
+    """Return the processes that dead runs have left behind; none where there is no /proc."""
+    return _find({home: home for home in homes})
+
+
+def _find(dead: Mapping[str, str]) -> list[LeftBehind]:
     spared = _ancestors()
-    return any(pid not in spared and _belongs(pid, home) for pid in _processes())
+    found = (_examine(pid, dead) for pid in _processes() if pid not in spared) if dead else ()
+    return [process for process in found if process is not None]
 
 
 def _processes() -> list[int]:
@@ -167,47 +249,103 @@ def _ancestors() -> set[int]:
     while parent > 0 and parent not in found:
         found.add(parent)
         try:
-            with open(f"/proc/{parent}/stat", "rb") as file:
-                parent = int(file.read().rpartition(b")")[2].split()[1])
+            parent = int(_state(parent)[1])
         except (OSError, ValueError, IndexError):
             break
     return found
 
 
-def _environment(pid: int) -> dict[bytes, bytes]:
-    with open(f"/proc/{pid}/environ", "rb") as file:
-        return dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
+def _state(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat behind the name, which may have spaces: state, parent, ..."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
-def _attempt_of(pid: int) -> int:
+def _examine(pid: int, dead: Mapping[str, str]) -> LeftBehind | None:
+    """Return a process if one of these dead runs has left it behind."""
     try:
-        return int(_environment(pid).get(OF_ATTEMPT.encode(), b"-1"))
-    except (OSError, ValueError):
-        return -1
+        started = start_time(pid)
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
+        mark = os.fsdecode(variables.get(OF_RUN.encode(), b""))
+        home = _run_of(pid, mark, dead)
+        if home is None or any(not driver.part_of for _, driver in _driven_by(pid)):
+            return None
+    except OSError:  # it has ended, or is another user's
+        return None
+    number = variables.get(OF_ATTEMPT.encode(), b"") if mark == home else b""
+    return LeftBehind(pid, started, home, int(number) if number.isdigit() else -1)
 
 
-def _belongs(pid: int, home: str) -> bool:
+def _run_of(pid: int, mark: str, dead: Mapping[str, str]) -> str | None:
+    """Return the dead run that a process with this mark is of: by the mark, or by its directory.
+
+    A process without a mark counts if it has no terminal: in others somebody may look around.
+    """
+    if mark in dead:
+        return dead[mark]
+    if mark:  # of a run in the directory of an attempt
+        inside = (dead[home] for home in dead if mark.startswith(_attempts(home)))
+        home = next(inside, None)
+        return None if home is None or _is_driven(mark) else home
+    place = os.readlink(f"/proc/{pid}/cwd")
+    for home in dead:
+        within = place.removeprefix(_attempts(home))
+        if within != place and not within.partition("/")[0].endswith(ENDING):
+            return dead[home] if int(_state(pid)[4]) == 0 else None
+    return None
+
+
+def _attempts(home: str) -> str:
+    return os.path.join(home, "attempts", "")
+
+
+def _is_driven(home: str) -> bool:
+    """Whether a process of this host drives a run, by what it has signed."""
     try:
-        if _environment(pid).get(OF_RUN.encode()) == os.fsencode(home):
-            return True
-        attempts = os.path.join(home, "attempts", "")
-        within = os.readlink(f"/proc/{pid}/cwd").removeprefix(attempts)
-        # in a directory that was kept somebody may look around
-        return not (within.startswith("/") or within.partition("/")[0].endswith(ENDING))
-    except OSError:  # gone, a zombie, or another user's
+        driver = Driver.read(read_file(os.path.join(home, LOCK)))
+    except OSError:
         return False
+    return driver is not None and driver.is_alive
 
 
-def _kill(pid: int, home: str) -> bool:
-    fd = exit_descriptor(pid)
-    if fd is None:
-        return False
+def _driven_by(pid: int) -> list[tuple[str, Driver]]:
+    """The homes of the runs that a process drives: it has their lock files open, and signed."""
+    found = list[tuple[str, Driver]]()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):  # it was just closed
+                home, file = os.path.split(os.readlink(f"/proc/{pid}/fd/{name}"))
+                if file == LOCK and "/.foreplan/" in home:
+                    driver = Driver.read(read_file(os.path.join(home, file)))
+                    if driver is not None and driver.pid == pid:
+                        found.append((home, driver))
+    return found
+
+
+def _kill(process: LeftBehind, dead: Mapping[str, str]) -> bool:
+    """Kill a process; False if it has ended before, or cannot be killed."""
+    fd = exit_descriptor(process.pid)  # from here on its number cannot become another's unseen
     try:
-        if not _belongs(pid, home):  # the number is another's by now
+        if _examine(process.pid, dead) != process:
             return False
-        signal.pidfd_send_signal(fd, signal.SIGKILL)
-        return bool(wait_readable((fd,), 5.0))
+        if fd is not None:
+            signal.pidfd_send_signal(fd, signal.SIGKILL)
+            return bool(wait_readable((fd,), _PATIENCE))
+        os.kill(process.pid, signal.SIGKILL)
+        return _wait_for_end(process, dead)
     except OSError:
         return False
     finally:
-        os.close(fd)
+        if fd is not None:
+            os.close(fd)
+
+
+def _wait_for_end(process: LeftBehind, dead: Mapping[str, str]) -> bool:
+    """Wait without a descriptor: a process that has ended has no environment any more."""
+    limit = time.monotonic() + _PATIENCE
+    while _examine(process.pid, dead) == process:
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.01)
+    return True

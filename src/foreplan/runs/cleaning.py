@@ -18,7 +18,7 @@ from pathlib import Path
 from foreplan.durable import make_directory
 from foreplan.errors import ForeplanError
 from foreplan.executors.kept import ENDING
-from foreplan.executors.processes import has_left_behind
+from foreplan.executors.processes import find_left_behind
 from foreplan.executors.workspace import remove
 from foreplan.quantities import many
 from foreplan.runs.home import RunHome, check_system, runs
@@ -87,6 +87,14 @@ def look(directory: Path, choice: Choice) -> Cleaning:
     found = Cleaning(data)
     every = runs(data)
     live = [home for home in every if is_driven(home)]
+    over = (os.path.realpath(home.path) for home in every if home not in live)
+    orphaned = {process.home for process in find_left_behind(over)}
+    for home in every:
+        if os.path.realpath(home.path) in orphaned:
+            found.notes.append(
+                f"{home.id}: processes of it still run: the next `foreplan run` ends them"
+            )
+            live.append(home)
     found.things += _left(data)
     goes = _old_runs(found, every, live, choice) if choice.runs else []
     if choice.scratch:
@@ -148,9 +156,6 @@ def _scratch(found: Cleaning, homes: list[RunHome]) -> Iterator[Thing]:
             else:
                 name = f"{home.id}/{path.name}"
                 yield Thing(SCRATCH, name, path, _size(path), "of a failed attempt", home)
-        if left and has_left_behind(os.path.realpath(home.path)):
-            found.notes.append(f"{home.id}: processes of it still run: `foreplan resume` ends them")
-            continue
         for path in left:
             name = f"{home.id}/{path.name}"
             yield Thing(SCRATCH, name, path, _size(path), "of a run that was killed", home)

@@ -13,15 +13,14 @@ import errno
 import json
 import os
 import random
-import socket
+import stat
 import struct
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from foreplan.durable import (
     IrregularFileError,
@@ -32,6 +31,7 @@ from foreplan.durable import (
     write_all,
 )
 from foreplan.errors import InputError
+from foreplan.executors.processes import Driver
 from foreplan.model.filenames import Holders
 from foreplan.runs.home import CAN_RUN, RunHome, check_private, check_system
 from foreplan.runs.journal import JournalError
@@ -52,6 +52,7 @@ class RunLock:
 
     def __init__(self, home: RunHome) -> None:
         self.home = home
+        self.former: Driver | None = None  # who was killed while it held the lock
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
@@ -63,6 +64,7 @@ class RunLock:
             try:
                 if not _take(descriptor):
                     raise JournalError(_refusal(self.home, descriptor))
+                self.former = _signature(descriptor)
                 _sign(descriptor)
             except BaseException:
                 os.close(descriptor)
@@ -119,6 +121,55 @@ def is_driven(home: RunHome) -> bool:
         try:
             return not _try(descriptor, fcntl.LOCK_SH)
         finally:
+            os.close(descriptor)
+
+
+def signed_runs(top: Path) -> list[RunHome]:
+    """The runs of a `.foreplan` that are driven, or whose drivers were killed.
+
+    Whoever ends a run takes its signature out of its lock, so no journal need be read.
+    """
+    found = list[RunHome]()
+    for home in _homes(top):
+        with suppress(OSError):
+            state = home.lock.lstat()
+            if state.st_size and stat.S_ISREG(state.st_mode):
+                found.append(home)
+    return found
+
+
+class DeadRun(NamedTuple):
+    """A run whose driver was killed, and that driver, if its signature can be read."""
+
+    home: RunHome
+    driver: Driver | None
+
+
+@contextlib.contextmanager
+def hold_dead_runs(homes: Iterable[RunHome]) -> Iterator[list[DeadRun]]:
+    """Hold the locks of those runs that nobody drives; nobody resumes them meanwhile.
+
+    Afterwards their locks are not signed any more, unless an error is raised.
+    """
+    held = list[int]()
+    dead = list[DeadRun]()
+    try:
+        for home in homes:
+            with _explained(home.lock):
+                descriptor = open_file(home.lock, os.O_RDWR | os.O_NOFOLLOW)
+            held.append(descriptor)
+            if _take(descriptor) and os.fstat(descriptor).st_size:
+                dead.append(DeadRun(home, _signature(descriptor)))
+            else:
+                os.close(held.pop())
+        yield dead
+        for descriptor in held:
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+    finally:
+        for descriptor in held:
+            with suppress(OSError):
+                _let_go(descriptor)  # closing does not, if somebody has forked meanwhile
             os.close(descriptor)
 
 
@@ -194,16 +245,13 @@ def _lock_bytes(descriptor: int, kind: int) -> None:
 
 
 def _sign(descriptor: int) -> None:
-    """Write who holds the lock, for others' messages; a full disk does not stop the run here."""
-    since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
-    with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        write_all(descriptor, text.encode() + b"\n")
+    """Write who holds the lock: while it is signed but free, that process was killed."""
+    os.ftruncate(descriptor, 0)
+    write_all(descriptor, Driver.this_process().sign())
 
 
-def driver(home: RunHome) -> tuple[int, str] | None:
-    """The process that drives a run, and it in words; None if it has not signed, or could not."""
+def driver(home: RunHome) -> Driver | None:
+    """The process that drives a run, or was killed while it did; None if nobody has signed."""
     try:
         descriptor = open_file(home.lock)
     except OSError:
@@ -214,12 +262,10 @@ def driver(home: RunHome) -> tuple[int, str] | None:
         os.close(descriptor)
 
 
-def _signature(descriptor: int) -> tuple[int, str] | None:
+def _signature(descriptor: int) -> Driver | None:
     try:
-        found = json.loads(os.pread(descriptor, 4096, 0))
-        pid, host = int(found["pid"]), str(found["host"])
-        return pid, f"process {pid} on host {host} since {found['since']}"
-    except (OSError, ValueError, TypeError, KeyError):
+        return Driver.read(os.pread(descriptor, 1 << 16, 0))
+    except OSError:
         return None
 
 
@@ -227,10 +273,9 @@ def _refusal(home: RunHome, descriptor: int) -> str:
     found = _signature(descriptor)
     if found is None:
         return f"run {home.id} is being driven by another process: wait for its end"
-    pid, who = found
     return (
-        f"run {home.id} is being driven by {who}: wait for its end, or stop it with "
-        f"`kill -INT {pid}` there; then `foreplan resume {home.id}` resumes it"
+        f"run {home.id} is being driven by {found}: wait for its end, or stop it with "
+        f"`kill -INT {found.pid}` there; then `foreplan resume {home.id}` resumes it"
     )
 
 
@@ -327,7 +372,7 @@ def _claims_of(top: Path, home: RunHome) -> Iterator[tuple[RunHome, list[str]]]:
         if live is None:
             return
         found = driver(live)
-        who = "" if found is None else f" ({found[1]})"
+        who = "" if found is None else f" ({found})"
         raise InputError(
             f"it cannot be read ({error}), so nobody knows which files run {live.id}{who} makes: "
             "wait for its end",
@@ -362,8 +407,7 @@ def _check_apart(theirs: dict[RunHome, list[str]], files: dict[str, str]) -> Non
 def _making(other: RunHome, both: list[str]) -> str:
     found, who, how = driver(other), "", ""
     if found is not None:
-        pid, words = found
-        who, how = f" ({words})", f", or stop it with `kill -INT {pid}` there"
+        who, how = f" ({found})", f", or stop it with `kill -INT {found.pid}` there"
     more = f" and {len(both) - 1} more of these outputs" if both[1:] else ""
     return (
         f"run {other.id}{who} is making {both[0]!r}{more} now: wait for its end{how}; "

@@ -19,6 +19,7 @@ from foreplan.engine.coordinator import Coordinator
 from foreplan.engine.state import TaskState
 from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.base import Workload, find_scheme
+from foreplan.executors.processes import Driver
 from foreplan.files import in_file
 from foreplan.model import Platform, Workflow
 from foreplan.model.call import Calls
@@ -36,9 +37,8 @@ from foreplan.model.events import (
     TaskFinished,
     WakeAt,
 )
-from foreplan.model.filenames import inner_files, is_there
 from foreplan.model.resources import check_fits
-from foreplan.quantities import amount, first_few, many
+from foreplan.quantities import amount, first_few
 from foreplan.runs.entries import (
     Header,
     JournalRecorder,
@@ -65,6 +65,7 @@ from foreplan.runs.money import (
     within_limits,
 )
 from foreplan.runs.options import AUTO, PLANNED, Options, chosen_strategy
+from foreplan.runs.preparing import prepare_directory
 from foreplan.runs.replay import Replayed, replay, reused_attempts, set_out
 from foreplan.runs.rest import Rest
 from foreplan.runs.session import (
@@ -131,31 +132,7 @@ def check_work(workflow: Workflow, calls: Calls | None, options: Options) -> Non
 
         check_paths(workflow, options.absolute, work.functions)
         check_listed(workflow)
-        _check_inputs(workflow, options.directory)
     find_scheme(options.on).check_work(work)
-
-
-def _check_inputs(workflow: Workflow, directory: Path) -> None:
-    """What no task makes must be there from the start."""
-    if not directory.is_dir():
-        raise InputError("there is no such directory", source=str(directory.absolute()))
-    names, inner = workflow.item_names or (), inner_files(workflow)
-    missing: list[str] = []
-    for item in np.flatnonzero(workflow.item_producer < 0).tolist() if names else ():
-        name = names[item]
-        if name and name not in inner and not is_there(str(directory), name):
-            readers = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
-            tasks = first_few((workflow.task_names[task] for task in readers), 1)
-            missing.append(f"{name} (read by {tasks})" if readers else name)
-    if missing:
-        listed = first_few(missing)
-        one = len(missing) == 1
-        them, they_are = ("it", "it is") if one else ("them", "they are")
-        raise InputError(
-            f"{many(len(missing), 'input file')} {'is' if one else 'are'} not there, and no task "
-            f"makes {them}: {listed}; put {them} there, or say with --dir where {they_are}",
-            source=str(directory.absolute()),
-        )
 
 
 def outputs(workflow: Workflow) -> list[str]:
@@ -327,7 +304,7 @@ def open_run(
         strategy = chosen_strategy(options, prediction.blind)
         if options.deadline is not None:
             check_foreseeable(strategy, prediction.blind)
-        for line in (*rest.warnings, *rest.in_words()):
+        for line in (*rest.notes, *rest.warnings, *rest.in_words()):
             listener.said(line)
         listener.said(prediction.message(strategy if options.strategy == AUTO else None))
         for line in estimating.without_sizes():
@@ -387,17 +364,27 @@ def find_rest(
     options: Options,
     calls: Calls | None = None,
     ask_store: bool = True,
+    only_look: bool = False,
 ) -> Rest:
-    """What a run has to do, if all that it needs is there; nothing is begun."""
+    """What a run has to do, if all that it needs is there; nothing is begun.
+
+    What killed runs of the directory have left behind is ended, unless it is to `only_look`.
+    """
     check_system()
     find_scheme(options.on).check(options.on)
     kept = options.tracker().kept
     if options.strategy != AUTO:
         check_strategy(options.strategy, kept)
     check_work(workflow, calls, options)
+    has_commands = calls is None or any(call is None for call in calls)
+    has_files = workflow.item_names is not None or has_commands
+    notes = list[str]()
+    if ask_store or has_files:
+        files_of = workflow if has_files else None
+        notes = prepare_directory(options.directory, files_of, only_look=only_look)
     if not (ask_store and uses_store(calls, options)):
-        return Rest.whole(workflow, calls)
-    rest = Rest.find(workflow, options, calls=calls)
+        return replace(Rest.whole(workflow, calls), notes=tuple(notes))
+    rest = replace(Rest.find(workflow, options, calls=calls), notes=tuple(notes))
     if rest.expansions:
         find_scheme(options.on).check_work(workload(rest.workflow, rest.calls, options))
     return rest
@@ -438,7 +425,7 @@ def reopen_run(
     """
     listener = listener or Silent()
     with ExitStack() as stack:
-        stack.enter_context(RunLock(home))
+        lock = stack.enter_context(RunLock(home))
         journal, contents = Journal.open(home.journal)
         stack.callback(journal.close)
         if contents.damage is not None:
@@ -459,9 +446,21 @@ def reopen_run(
         work = header.workflow
         state = driver.coordinator.state
         done = [work.task_names[t] for t in state.tasks(TaskState.DONE).tolist()]
+        keyed = calls is not None or uses_store(calls, options)
+        has_files = keyed and work.item_names is not None
+        for line in (
+            *_left_elsewhere(lock.former, header.options),
+            *prepare_directory(
+                options.directory,
+                work if has_files else None,
+                done,
+                moved=home if lock.former and options.place != header.options.place else None,
+            ),
+        ):
+            listener.said(line)
         if calls is not None and workflow is not None:
             rest = Rest.resumed_calls(workflow, options, calls, done, header, replayed, home)
-        elif uses_store(calls, options):
+        elif keyed:
             rest = Rest.resumed(work, options, done, header)
         else:
             rest = Rest.whole(work)
@@ -472,8 +471,7 @@ def reopen_run(
         coordinator = driver.coordinator
         clock, known = Clock(replayed.until), last_moment(contents.entries)
         outdated = set[int]()
-        if rest.survey is not None and header.workflow.item_names is not None:
-            rest.check_needed(options.directory)
+        if has_files:
             outdated = rest.outdated()
         if (store := rest.open_store(home)) is not None:
             stack.callback(store.close)
@@ -499,6 +497,16 @@ def reopen_run(
         session.rest, session.store, session.resources = rest, store, stack.pop_all()
         session.growing = _growing(session, home, options)
         return session
+
+
+def _left_elsewhere(died: Driver | None, options: Options) -> list[str]:
+    """Say if a run was killed on another host: it is resumed here, as somebody has asked for."""
+    if died is None or died.is_here or not find_scheme(options.on).here:
+        return []
+    return [
+        f"the run was killed on host {died.host} (process {died.pid}): tasks of it that still run "
+        "there are not ended, and may write over what is made now"
+    ]
 
 
 def _growing(session: Session, home: RunHome, options: Options) -> Growing | None:

@@ -25,7 +25,6 @@ from foreplan.model.call import (
     part_of,
     replaced,
 )
-from foreplan.model.filenames import is_there
 from foreplan.model.growth import check_gathered, files_of, grow
 from foreplan.model.resources import asks_by_inputs
 from foreplan.quantities import first_few, many
@@ -80,6 +79,7 @@ class Rest:
     expansions: Mapping[str, Workflow] = field(default_factory=dict)
     set_out: tuple[Call | None, ...] | None = None  # its calls before any tasks were added
     cautions: tuple[str, ...] = ()  # warnings about protected outputs
+    notes: tuple[str, ...] = ()  # what was done to the directory before
 
     @property
     def complete(self) -> Workflow:
@@ -262,29 +262,6 @@ class Rest:
         own = {number: task for task, number in enumerate(self.numbers)}
         # nobody could make what has lost its inputs
         return {own[task] for task in known if task in own and not survey.missing(task)}
-
-    def check_needed(self, directory: Path) -> None:
-        """Refuse to resume a run if what it has to do needs files that nobody makes any more."""
-        survey, graph = self.survey, WorkflowGraph(self.workflow)
-        assert survey is not None
-        data, names = directory.absolute(), self.workflow.task_names
-        gone = {file for file in graph.maker if not is_there(str(data), file)}
-        todo = [t for t, name in enumerate(names) if name not in survey.asked.done]
-        todo += [graph.maker[file] for file in gone & graph.unread]
-        needed, missing = dict.fromkeys(todo), dict[str, None]()
-        while todo:
-            task = todo.pop()
-            outside = (file for file in graph.read[task] if file not in graph.maker)
-            missing |= dict.fromkeys(file for file in outside if not (data / file).exists())
-            more = [graph.maker[f] for f in graph.read[task] if f in gone]
-            todo += [other for other in more if other not in needed]
-            needed |= dict.fromkeys(more)
-        if missing:
-            raise InputError(
-                f"what is left of the run needs {first_few(missing)}, which is not there: put it "
-                "there; if an earlier run has made it, `foreplan run` makes it again",
-                source=str(data),
-            )
 
     def of(self, estimates: Estimates) -> Estimates:
         """What is known of these tasks, out of what is known of all."""

@@ -33,7 +33,7 @@ def tell_dry(rest: Rest, options: Options, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_as_data(rest, plan), indent=1, allow_nan=False))
         return
-    for line in (*rest.warnings, rest.summary):
+    for line in (*rest.notes, *rest.warnings, rest.summary):
         print(line)
     if not rest.numbers:
         return
@@ -84,6 +84,7 @@ def _as_data(rest: Rest, plan: Schedule | None) -> dict[str, Any]:
     tasks = told.get("tasks", {})
     return {
         "warnings": rest.warnings,
+        **({"notes": [*rest.notes]} if rest.notes else {}),
         "up_to_date": [*rest.up_to_date],
         "run": {
             name: {"why": rest.reasons.get(name, ""), **tasks.get(name, {})}

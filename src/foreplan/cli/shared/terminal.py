@@ -78,6 +78,7 @@ def leave_terminal(directory: Path, as_json: bool) -> Callable[[str], None]:
             "it would be lost: once the run has ended, see `foreplan report --json`",
             place="--json with --detach",
         )
+    from foreplan.executors.processes import OF_ATTEMPT, OF_RUN
     from foreplan.runs.home import check_system
 
     check_system()
@@ -88,6 +89,8 @@ def leave_terminal(directory: Path, as_json: bool) -> Callable[[str], None]:
         _wait_for(child, reader, directory)
     os.close(reader)
     os.setsid()
+    for name in (OF_RUN, OF_ATTEMPT):  # detached by a task, it is not part of that task
+        os.environ.pop(name, None)
 
     def begun(run: str) -> None:
         with open(writer, "w") as pipe:

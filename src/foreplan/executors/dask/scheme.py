@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from foreplan.model import Platform
 
 _BEGIN = "dask://"
+_PATIENCE = 5.0  # seconds for a scheduler to answer that may not be there any more
 _NOT_HERE = f"Dask is not installed here: {install_command('dask')}"
 
 
@@ -105,6 +106,16 @@ class Dask(Scheme):
         except ImportError:
             raise InputError(_NOT_HERE) from None
         return connect(self._client(on), patience)
+
+    def end_left_behind(self, on: str, home: str) -> int | None:
+        """Kill the commands of a killed run on all workers."""
+        from foreplan.executors.processes import kill_left_behind
+
+        try:
+            with self.connect(on, _PATIENCE) as client:
+                return sum(map(len, client.run(kill_left_behind, home).values()))
+        except (OSError, TimeoutError):  # it has just gone
+            return None
 
     def open(
         self,
