@@ -101,12 +101,48 @@ def test_what_a_killed_run_left_is_removed_by_the_next_that_does_something(data:
     assert not (data / "cut.txt").exists()
 
 
+@pytest.mark.parametrize("output", ["cut.txt", "cut.txt/", "parts/*.txt"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_resume_removes_what_an_earlier_run_made(data: Path, output: str, alone: bool) -> None:
+    """A resume knows files that are no part of it, and is the last to read them."""
+    tasks = pipeline()
+    folder = output.removesuffix("*.txt").rstrip("/")
+    files = output if output == "cut.txt" else f"{folder}/*.txt"
+    make = f"mkdir -p {folder}; cat in > {folder}/1.txt"
+    make = "cat in > cut.txt" if output == "cut.txt" else make
+    tasks["cut"] |= {"outputs": [output], "run": make}
+    tasks["one"] |= {"inputs": [output], "run": f"cat {files} > one"}
+    twice = f"test ! -e $FOREPLAN_DIR/bad; cat {files} {files} > two"
+    tasks["two"] |= {"inputs": [output], "run": twice}
+    (data / "bad").touch()
+    run(tasks, data, **({"targets": ["cut"]} if alone else {}))
+    assert run(tasks, data).not_done == ("two", "join")
+    assert run(tasks, data, resume="last").not_done == ("two", "join")
+    assert (data / folder).exists()  # it is still to be read
+    (data / "bad").unlink()
+    checked(run(tasks, data, resume="last"))
+    assert (data / "all").read_text() == "x\n" * 3
+    assert not (data / folder).is_file()
+    assert not [*(data / folder).glob("*")]
+
+
 def test_what_is_asked_for_or_read_by_nobody_stays(data: Path) -> None:
     run(pipeline(), data, targets=["cut.txt", "all"])
     assert (data / "cut.txt").exists()
     tasks: Tasks = {"a": {"run": "echo > a", "outputs": ["a"], "temp": True}}
     run(tasks, data)
     assert (data / "a").exists()
+
+
+@pytest.mark.parametrize("targets", [["two"], ["two", "one", "cut.txt"]])
+def test_a_resume_leaves_what_others_want(data: Path, targets: list[str]) -> None:
+    run(pipeline(), data, targets=["cut"])
+    (data / "bad").touch()
+    run(pipeline(), data, targets=targets)
+    (data / "bad").unlink()
+    run(pipeline(), data, resume="last")
+    assert (data / "two").exists()
+    assert (data / "cut.txt").exists()
 
 
 def test_a_reader_that_is_left_out_keeps_it(data: Path) -> None:

@@ -236,6 +236,8 @@ class Header:
     reasons: Mapping[str, str] = field(default_factory=dict)  # why tasks are run
     # the keys of what is no part of the run and only comes before what is, by task and name
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # temporary outputs of tasks that are no part of the run, which it is the last to read
+    temp: Mapping[str, str] = field(default_factory=dict)
     taken: Mapping[str, KeptResult] = field(default_factory=dict)  # results of others, by task
     expansions: Mapping[str, Workflow] = field(default_factory=dict)  # see Rest
     # where tasks may be added: the files of tasks that are no part of the run, and who makes each
@@ -277,6 +279,7 @@ class Header:
             **({"left_out": list(self.left_out)} if self.left_out else {}),
             **({"reasons": dict(self.reasons)} if self.reasons else {}),
             **({"after": dict(self.after)} if self.after else {}),
+            **({"temp": dict(self.temp)} if self.temp else {}),
             **({"taken": dict(self.taken)} if self.taken else {}),
             **({"expansions": _entries_of(self.expansions)} if self.expansions else {}),
             **({"others": dict(self.others)} if self.others else {}),
@@ -314,6 +317,7 @@ class Header:
             left_out=tuple(content.get("left_out", ())),
             reasons=content.get("reasons", {}),
             after=content.get("after", {}),
+            temp=content.get("temp", {}),
             taken={name: KeptResult.read(kept) for name, kept in content.get("taken", {}).items()},
             expansions={
                 task: workflow_from_entry(more)

@@ -328,6 +328,7 @@ def open_run(
             left_out=rest.left_out,
             reasons=rest.reasons,
             after={} if rest.survey is None else rest.survey.keys_before(),
+            temp={} if rest.survey is None else rest.survey.unread_after({*rest.numbers}),
             taken=rest.taken,
             expansions=rest.expansions,
             others=rest.others(),

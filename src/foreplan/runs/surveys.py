@@ -59,10 +59,12 @@ def survey_of(
         trust=options.trust,
         replaces=named_by_force(workflow, options) if replaces is None else replaces,
         keeps_temp=header is not None and bool(header.left_out),
+        temp={} if header is None else header.temp,
         anywhere=options.absolute,
     )
     if kept is not None:
-        asked = replace(asked, after={}, every_result=options.keep_results, has_result=kept.has)
+        asked = replace(asked, after={}, temp={})  # all tasks are surveyed
+        asked = replace(asked, every_result=options.keep_results, has_result=kept.has)
         return Survey(workflow, data, store, asked, calls)
     asked = replace(asked, carried=_is_carried(options))
     return Survey(workflow, data, store, asked)

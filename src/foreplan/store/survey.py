@@ -90,6 +90,8 @@ class Asked:
     trust: str = CONTENT
     replaces: Collection[str] = ()  # tasks that may replace what is protected
     keeps_temp: bool = False  # others, which are no part of this, may read temporary outputs
+    # temporary outputs of tasks that are no part of this, with their contents: see `unread_after`
+    temp: Mapping[str, str] = field(default_factory=dict)
     anywhere: bool = False  # links may lead out of the data directory
     carried: bool = False  # what tasks make for each other is not in the directory
     every_result: bool = False  # those of functions that others take are asked for, too
@@ -317,9 +319,9 @@ class Survey:
 
         A task of the run that is only known to be up to date looks at its inputs when it begins.
         """
-        if self.asked.carried or self.asked.keeps_temp:
+        if self.asked.carried:
             return []
-        graph, done = self._graph, self.asked.done
+        graph, done, others = self._graph, self.asked.done, self.asked.temp
         names, states = self.workflow.task_names, self.states
 
         def is_over(reader: int) -> bool:
@@ -334,12 +336,34 @@ class Survey:
         found = list[str]()
         for name in self._temporary if task is None else graph.read[task]:
             readers = self._temporary.get(name, ())
-            if not readers or name in graph.asked_for or self._may_be_added(name, readers):
+            is_own = name in graph.maker
+            if is_own and (not readers or self.asked.keeps_temp or name in graph.asked_for):
                 continue
-            if all(map(is_over, readers)):
+            around = (*readers, graph.maker[name]) if is_own else readers
+            if not self._may_be_added(around) and all(map(is_over, readers)):
                 content = self.memory.content(name)
-                if content is not None and content == self._known.get(name):
+                known = self._known.get(name) if is_own else others.get(name)
+                if content is not None and content == known:
                     found.append(name)
+        return found
+
+    def unread_after(self, run: Collection[int]) -> dict[str, str]:
+        """The temporary outputs of other tasks that nobody reads once a run is done.
+
+        Each with its content. Whoever resumes the run surveys its tasks alone, and must be given
+        them: the outputs of others would stay forever.
+        """
+        found = dict[str, str]()
+        graph, states = self._graph, self.states
+        for name, readers in self._temporary.items():
+            others = [task for task in (*readers, graph.maker[name]) if task not in run]
+            is_made = graph.maker[name] in others and bool(readers)
+            is_over = all(states[task] is State.UP_TO_DATE for task in others)
+            if not is_made or not is_over or name in graph.asked_for or self._may_be_added(others):
+                continue
+            content = self.memory.content(name)
+            if content is not None and content == self._known.get(name):
+                found[name] = content
         return found
 
     @cached_property
@@ -351,16 +375,17 @@ class Survey:
             for task, spec in self.workflow.specs.items()
             for name in spec.temp
         }
+        for name in self.asked.temp:
+            found.setdefault(name, [t for t, files in enumerate(graph.read) if name in files])
         holders = Holders(found)
         for task, files in enumerate(graph.read) if holders else ():
             for name in {many for file in files for many in holders.of(file.rstrip("/"))}:
                 found[name] += [task] if task not in found[name] else []
         return found
 
-    def _may_be_added(self, name: str, readers: Collection[int]) -> bool:
+    def _may_be_added(self, around: Iterable[int]) -> bool:
         """Whether tasks that read an output may have yet to be added, by who makes or reads it."""
         specs, names = self.workflow.specs, self.workflow.task_names
-        around = {*readers, self._graph.maker[name]}
         adders = {names[task] for task in around if self.workflow.spec(task).expand}
         return bool(adders) and adders.isdisjoint({spec.added_by for spec in specs.values()})
 
