@@ -81,6 +81,9 @@ def open_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
         raise _not_a_file(path, state)
     if _NO_WAIT:
         os.set_blocking(descriptor, True)  # commands may inherit it
+    if flags & os.O_CREAT and stat.S_IMODE(state.st_mode) != FILE_MODE:
+        with suppress(OSError):
+            os.fchmod(descriptor, FILE_MODE)  # whatever the umask
     return descriptor
 
 

@@ -74,20 +74,28 @@ def test_many_in_one_second(tmp_path: Path) -> None:
     assert all(home.id.startswith("etl-20250601-120000") for home in homes)
 
 
-def test_the_newest_first(tmp_path: Path) -> None:
+def test_who_started_last_comes_first(tmp_path: Path) -> None:
+    """Whatever the clock says: it may be set back, and runs may start within one second."""
     assert runs(tmp_path) == []
-    late = begun(tmp_path, "a", NOON + timedelta(hours=1))
-    early = begun(tmp_path, "z", NOON)
-    latest = begun(tmp_path, "b", NOON + timedelta(days=1))
-    assert runs(tmp_path) == [latest, late, early]
-    assert RunHome.find(tmp_path, "last") == latest
-
-
-def test_the_newest_of_one_second(tmp_path: Path) -> None:
-    homes = [begun(tmp_path, name) for name in ("m", "z", "a", "z", "a")]
-    for tick, home in enumerate(homes):  # a file system's clock may be coarser than this test
-        os.utime(home.path, ns=(tick, tick))
+    moments = [NOON, NOON + timedelta(days=1), NOON, NOON, NOON - timedelta(days=400), NOON]
+    homes = [begun(tmp_path, f"{'mzazab'[k]}", moment) for k, moment in enumerate(moments)]
+    for home in homes:
+        os.utime(home.path, ns=(0, 0))
     assert runs(tmp_path) == homes[::-1]
+    assert RunHome.find(tmp_path, "last") == homes[-1]
+
+
+def test_runs_that_were_copied_here_come_last_by_the_clock(tmp_path: Path) -> None:
+    early, late = begun(tmp_path, "z"), begun(tmp_path, "a", NOON + timedelta(hours=1))
+    order = tmp_path / ".foreplan" / "order"
+    order.unlink()
+    own = begun(tmp_path, "own", NOON - timedelta(days=1))
+    assert runs(tmp_path) == [own, late, early]
+    order.write_text(f"\n{early.id}\n{own.id[:5]}")  # cut off
+    assert runs(tmp_path) == [early, late, own]
+    assert runs(tmp_path)[0] == early
+    again = begun(tmp_path, "again", NOON - timedelta(days=1))
+    assert runs(tmp_path)[:2] == [again, early]
 
 
 def test_only_runs_are_listed(tmp_path: Path) -> None:

@@ -9,12 +9,23 @@ import secrets
 import stat
 import sys
 import unicodedata
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from foreplan.durable import DIRECTORY_MODE, check_owner, make_directory, reason, write_new
+from foreplan.durable import (
+    DIRECTORY_MODE,
+    check_owner,
+    make_directory,
+    open_file,
+    read_file,
+    reason,
+    sync,
+    write_all,
+    write_new,
+)
 from foreplan.errors import InputError, unknown_name
 from foreplan.quantities import first_few
 from foreplan.runs.journal import JournalError
@@ -37,6 +48,7 @@ def check_system() -> None:
 
 LAST = "last"
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-(\d{8}-\d{6})(-[0-9a-f]+)?")
+_ORDER = "order"  # in .foreplan: the ids of all runs, in the order of their starts
 _LONGEST = 40  # of a workflow's name in an id
 
 
@@ -102,6 +114,7 @@ class RunHome:
         try:
             runs_directory = _prepare(data)
             home = RunHome(_make_home(runs_directory, _base(workflow_name, moment)))
+            _note_start(home)
             for inner in (home.attempts, home.logs, home.results):
                 make_directory(inner)
         except OSError as error:
@@ -142,29 +155,62 @@ def _match(known: dict[str, RunHome], directory: Path | str, wanted: str) -> Run
 
 
 def runs(directory: Path | str) -> list[RunHome]:
-    """All runs that have begun a journal, the newest first."""
+    """All runs that have begun a journal, the one that started last first."""
     top = Path(directory).absolute() / ".foreplan"
     try:
         for place in (top, top / "runs"):
             check_private(place)
         with os.scandir(top / "runs") as listing:
-            found = [key for inner in listing if (key := _sort_key(inner))]
+            order = _read_order(top)
+            found = [key for inner in listing if (key := _sort_key(inner, order))]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise JournalError(f"{top}: cannot read the runs: {reason(error)}") from None
-    return [RunHome(top / "runs" / name) for _, _, name in sorted(found, reverse=True)]
+    return [RunHome(top / "runs" / name) for *_, name in sorted(found, reverse=True)]
 
 
-def _sort_key(place: os.DirEntry[str]) -> tuple[str, int, str] | None:
-    """When a run was made, and its id; None if this is none."""
+def _note_start(home: RunHome) -> None:
+    """Add a run to the list of runs in the order of their starts: clocks may be set back.
+
+    A line begins with its line break, as the one before may have been cut off by a kill.
+    """
+    from foreplan.runs.lock import hold_alone  # which imports this
+
+    top = home.path.parents[1]
+    with hold_alone(top / "claims.lock"):  # NFS does not append for two hosts at once
+        descriptor = open_file(top / _ORDER, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            write_all(descriptor, f"\n{home.id}".encode())
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _read_order(top: Path) -> dict[str, int]:
+    """The place of each run in the order of their starts."""
+    try:
+        lines = read_file(top / _ORDER).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return {}
+    return {name: place for place, name in enumerate(lines)}
+
+
+def _sort_key(
+    place: os.DirEntry[str], order: Mapping[str, int]
+) -> tuple[int, str, int, str] | None:
+    """When a run started, and its id; None if this is none.
+
+    One that is not listed was copied here: it comes before the others, by the time in its id.
+    """
     match = _ID.fullmatch(place.name)
     if match is None or not place.is_dir(follow_symlinks=False):
         return None
     if not RunHome(Path(place.path)).journal.is_file():
         return None
     try:  # among runs of the same second: a home changes little after it was made
-        return match[1], place.stat(follow_symlinks=False).st_mtime_ns, place.name
+        listed = order.get(place.name, -1)
+        return listed, match[1], place.stat(follow_symlinks=False).st_mtime_ns, place.name
     except FileNotFoundError:  # removed while we look
         return None
 
