@@ -30,6 +30,7 @@ from foreplan.executors.limits import Fence, Limit, fenced, is_refused
 from foreplan.executors.open_files import is_shortage, restoring_prefix
 from foreplan.executors.processes import GRACE, OF_ATTEMPT, OF_RUN, Stop, end_group, wait_exit
 from foreplan.executors.progress import VARIABLE
+from foreplan.executors.publishing import Publication
 from foreplan.executors.usage import Used, oom_kills, reap
 from foreplan.executors.workspace import (
     AttemptError,
@@ -323,7 +324,7 @@ def _publish(
         published.contents, published.warning = told.contents, told.warning
 
     former = () if job.making is None else job.making.former
-    outputs = scratch.publish(job.outputs, note, job.protected, former)
+    outputs = Publication(scratch).publish(job.outputs, note, job.protected, former)
     if job.making is None:  # else the store's line says it
         line = done_line(job.task, job.attempt, ran.seconds, outputs)
         with suppress(OSError):  # without the note the attempt is only repeated
