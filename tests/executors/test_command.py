@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from executors.waiting import LIMIT, ended, pipe_of_life
+from foreplan.executors import publishing
 from foreplan.executors.command import (
     CommandJob,
     CommandOutcome,
@@ -330,8 +332,105 @@ def test_absolute_paths_are_used_as_they_are(job: CommandJob, tmp_path: Path) ->
 
 def test_an_output_may_not_replace_a_directory(job: CommandJob) -> None:
     Path(job.dir, "a").mkdir()
-    problem = run(job, "echo > a", "a").problem
-    assert problem == "its output 'a' cannot be published: it is a directory"
+    problem = run(job, "echo > a; echo > b", "b", "a").problem
+    assert problem == "its output 'a' cannot be published: a directory of that name is there"
+    assert not Path(job.dir, "b").exists()
+
+
+@pytest.mark.parametrize("outputs", [("a", "b", "c"), ("c", "b", "a")])
+def test_outputs_may_be_links_to_each_other(job: CommandJob, outputs: tuple[str, ...]) -> None:
+    for text in ("one\n", "two\n"):  # also in place of what is there
+        outcome = run(job, f"printf {text!r} > a; ln -s a b; ln -s b c", *outputs)
+        assert outcome.problem is None
+        for name in outputs:
+            assert read(job, name) == text
+            assert not Path(job.dir, name).is_symlink()
+    assert sorted(os.listdir(job.dir)) == [".foreplan", "a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("command", "outputs"),
+    [
+        ("mkdir d; echo x > d/x; ln -s d/x b", ("d/", "b")),
+        ("mkdir d; echo x > d/x; ln -s d e", ("d/", "e/")),
+        ("mkdir d; echo x > b; ln -s ../b d/x", ("b", "d/")),
+        ("mkdir d e; echo x > d/x; ln -s ../d/x e/x", ("d/x", "e/x")),
+        ("mkdir d; echo x > d/x; ln -s d e", ("d/x", "e/x")),
+        ("mkdir d; echo x > d/x; ln -s $PWD/d/x b1; ln -s b1 b2", ("d/", "b*")),
+        ("mkdir -p d/in; echo x > d/in/x; ln -s d e", ("d/in/", "e/in/")),
+        ("ln -s in a; ln -s a b", ("b", "a")),
+    ],
+)
+def test_outputs_may_lead_to_each_other_anyhow(
+    job: CommandJob, command: str, outputs: tuple[str, ...]
+) -> None:
+    write(job, "in", "x\n")
+    # the folders of outputs are there already; here the command makes them, or links
+    command = f"rmdir e; {command}" if "e/x" in outputs or "e/in/" in outputs else command
+    command = f"rmdir d; {command}" if "d/x" in outputs or "d/in/" in outputs else command
+    outcome = run(job, command, *outputs, inputs=("in",), protected=outputs)
+    assert outcome.problem is None
+    for output in outputs:
+        paths = [Path(job.dir, "b1"), Path(job.dir, "b2")] if "*" in output else []
+        paths = paths or [Path(job.dir, output)]
+        paths = [path / "x" if path.is_dir() else path for path in paths]
+        assert [path.read_text() for path in paths] == ["x\n"] * len(paths)
+        assert not any(path.is_symlink() or path.stat().st_mode & 0o222 for path in paths)
+    assert os.access(Path(job.dir, "in"), os.W_OK)
+    assert Path(job.dir, "in").stat().st_mode & 0o200
+    assert not [name for name in os.listdir(job.dir) if name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "problem"),
+    [
+        ("ln -s b b", "b", "its output 'b' is a link to nothing"),
+        ("ln -s /dev/zero b", "b", "its output 'b' is not a regular file"),
+        ("ln -s /dev/zero d/z", "d/", "'d/' contains something that is not a regular file: 'd/z'"),
+        ("mkfifo d/z", "d/", "'d/' contains something that is not a regular file: 'd/z'"),
+        ("mkdir e; mkfifo e/z; ln -s ../e d/e", "d/", "not a regular file: 'd/e/z'"),
+        ("ln -s nowhere d/z", "d/", "'d/' contains a link to nothing: 'd/z'"),
+        ("ln -s z d/z", "d/", "'d/' contains something that cannot be read: 'd/z'"),
+        ("ln -s $PWD d/z", "d/", "'d/' contains a link to a folder that it is in: 'd/z'"),
+        ("mkdir e; ln -s ../e d/z; ln -s ../d e/y", "d/", "a link to a folder that it is in"),
+    ],
+)
+def test_nothing_is_published_with_an_output_that_cannot_be(
+    job: CommandJob, command: str, output: str, problem: str
+) -> None:
+    for outputs in (("a", output), (output, "a")):
+        outcome = run(job, f"echo x > a; mkdir d; {command}", *outputs)
+        assert problem in (outcome.problem or "")
+        assert outcome.cause == "missing-output"
+        assert os.listdir(job.dir) == [".foreplan"]
+        assert nothing_left(job)
+
+
+def test_what_is_already_published_is_told_if_a_rename_fails(
+    job: CommandJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_file = os.replace
+
+    def fail(source: str, target: str) -> None:
+        if os.path.basename(target) == "b":
+            raise OSError(errno.EIO, "Input/output error")
+        replace_file(source, target)
+
+    monkeypatch.setattr(publishing.os, "replace", fail)
+    problem = run(job, "echo > a; echo > b", "a", "b").problem
+    assert problem == (
+        "its output 'b' cannot be published: Input/output error; already published: 'a'"
+    )
+
+
+def test_outputs_cross_file_systems(job: CommandJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "_is_on", lambda folder, status: False)
+    command = "echo x > a; mkdir d; echo x > d/x; ln -s x d/y"
+    assert run(job, command, "a", "d/", protected=("d/",)).problem is None
+    assert run(job, command, "a", "d/").problem is None
+    assert (read(job, "a"), read(job, "d/y")) == ("x\n", "x\n")
+    assert os.readlink(Path(job.dir, "d/y")) == "x"
+    assert sorted(os.listdir(job.dir)) == [".foreplan", "a", "d"]
 
 
 def test_a_directory_that_cannot_be_made_is_told(job: CommandJob) -> None:

@@ -5,29 +5,45 @@ from __future__ import annotations
 import errno
 import glob
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
-from foreplan.executors.trees import bytes_in, make_own, put_tree
-from foreplan.executors.workspace import AttemptError, Scratch, Status, is_inside, protect
+from foreplan.executors.trees import (
+    TreeError,
+    bytes_in,
+    copy_regular,
+    make_own,
+    put_tree,
+    temporary_beside,
+)
+from foreplan.executors.workspace import AttemptError, Scratch, Status, protect, remove
 from foreplan.model.causes import MISSING_OUTPUT
 from foreplan.model.filenames import is_pattern, is_tree, matching_files
 from foreplan.quantities import first_few
 
-_Mover = Callable[[str, str], None]
+
+class _Move(NamedTuple):
+    """An output that is whole, and the rename that puts it into its place."""
+
+    name: str
+    source: str  # the same as the target: the command has written it there itself
+    target: str
 
 
 class Publication:
-    """The publication of one attempt's outputs."""
+    """The publication of one attempt's outputs.
+
+    Whatever can fail comes first: all outputs are looked at, and what must be copied is copied
+    beside its place. Then come only renames, so a failed attempt publishes nothing.
+    """
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
         self.path = scratch.path
         self.data = scratch.data
-        self.anywhere = scratch.anywhere
+        self._temporaries: list[str] = []
 
     def publish(
         self,
@@ -36,11 +52,11 @@ class Publication:
         protected: Container[str] = (),
         former: Iterable[str] = (),
     ) -> dict[str, Status]:
-        """Publish all outputs if all are there; the size and time of change of each.
+        """Publish all outputs if all are there; return the size and time of change of each.
 
-        `note` writes down what is about to be published, once nothing speaks against it; it hears
-        which files patterns have. Who is protected may be written by nobody, from the moment that
-        it is seen. What is `former` matched such patterns, and goes if it was not made again.
+        `note` writes down what is about to be published, once nothing speaks against it; it gets
+        the files that match patterns. Protected outputs are read-only from the moment they appear.
+        `former` files matched such patterns before, and are removed if they were not made again.
         """
         outputs = list(outputs)
         matched = {name: self._matching(name) for name in outputs if is_pattern(name)}
@@ -49,20 +65,18 @@ class Publication:
         missing = [name for name, status in found.items() if status is None]
         if missing:
             raise AttemptError(_missing(missing, len(found)), MISSING_OUTPUT)
-        moves = [
-            (name, self._prepare_move(name, status)) for name, status in found.items() if status
-        ]
-        note(matched)
-        shielded = {f for n in outputs if n in protected for f in matched.get(n, [n])}
-        for name in shielded:
-            protect(os.path.join(self.path, name))
-        for name in former:
-            if matched and name not in found:
-                with suppress(FileNotFoundError):
-                    os.unlink(os.path.join(self.data, name))
-        done = {name: self._publish_one(name, move) for name, move in moves}
-        for name in filter(is_tree, shielded):  # a folder that nobody may write to cannot be moved
-            protect(os.path.join(self.data, name), folders=True)
+        for name, status in found.items():
+            if status is not None:
+                self._check(name, status)
+        try:
+            moves = [self._stage(name) for name in found]
+            note(matched)
+            shielded = {f for n in outputs if n in protected for f in matched.get(n, [n])}
+            stale = [name for name in former if matched and name not in found]
+            done = self._move(moves, shielded, stale)
+        finally:
+            for temporary in self._temporaries:
+                _remove_temporary(temporary)
         whole = {n: (sum(done[f][0] for f in files), 0) for n, files in matched.items()}
         return {name: whole.get(name) or done[name] for name in outputs}
 
@@ -81,69 +95,131 @@ class Publication:
                 )
         return files
 
-    def _prepare_move(self, name: str, status: os.stat_result) -> _Mover:
-        """How an output is brought to its place; an error if it is no file."""
-        source = os.path.join(self.path, name)
+    def _check(self, name: str, status: os.stat_result) -> None:
+        """Raise an AttemptError if an output is not a file, or if its place is taken."""
+        target = os.path.join(self.data, name.rstrip("/"))
         if is_tree(name):
-            return self._prepare_tree(name)
-        link = stat.S_ISLNK(status.st_mode)
-        try:
-            mode = os.stat(source).st_mode if link else status.st_mode
-        except OSError:
-            problem = f"its output {name!r} is a link to nothing"
-            raise AttemptError(problem, MISSING_OUTPUT) from None
+            if os.path.isabs(name):
+                raise AttemptError(f"its output {name!r} is outside of the run's directory")
+            if os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target)):
+                raise AttemptError(
+                    f"its output {name!r} cannot be published: what is there is no directory"
+                )
+            return
+        mode = status.st_mode
+        if stat.S_ISLNK(mode):
+            try:
+                mode = os.stat(os.path.join(self.path, name)).st_mode
+            except OSError:
+                problem = f"its output {name!r} is a link to nothing"
+                raise AttemptError(problem, MISSING_OUTPUT) from None
         if stat.S_ISDIR(mode):
             problem = f"its output {name!r} is a directory: if it is meant, write {name + '/'!r}"
             raise AttemptError(problem, MISSING_OUTPUT)
         if not stat.S_ISREG(mode):
-            raise AttemptError(f"its output {name!r} is not a file", MISSING_OUTPUT)
-        if os.path.isabs(name):
-            return _stay
-        if "/" in name:
-            self._make_place(name)
-        # a link would lead to nothing from its new place, and what it leads to is not ours
-        own = not link and ("/" not in name or is_inside(source, self.path))
-        return _move if own else _copy
-
-    def _prepare_tree(self, name: str) -> _Mover:
-        """How a directory is brought to its place, with all that links in it lead to."""
-        source = os.path.join(self.path, name.rstrip("/"))
-        target = os.path.join(self.data, name.rstrip("/"))
-        if os.path.isabs(name):
-            raise AttemptError(f"its output {name!r} is outside of the run's directory")
-        if os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target)):
+            raise AttemptError(f"its output {name!r} is not a regular file", MISSING_OUTPUT)
+        if os.path.isdir(target) and not os.path.islink(target):
             raise AttemptError(
-                f"its output {name!r} cannot be published: what is there is no directory"
+                f"its output {name!r} cannot be published: a directory of that name is there"
             )
+
+    def _stage(self, name: str) -> _Move:
+        """Make an output ready to be renamed, on the file system of its place.
+
+        A link would lead elsewhere from its new place, and its target may be an input or another
+        output: so what it leads to is copied.
+        """
+        plain = name.rstrip("/")
+        source = os.path.join(self.path, plain)
+        target = os.path.join(self.data, plain)
+        if os.path.isabs(name):
+            return _Move(name, target, target)
+        folder = os.path.dirname(target)
+        if "/" in plain:
+            if not self._scratch.anywhere:
+                self._scratch.check_inside(folder, f"the place of its output {plain!r}")
+            os.makedirs(folder, exist_ok=True)
+        is_own = "/" not in plain or os.path.realpath(os.path.dirname(source)) == os.path.join(
+            os.path.realpath(self.path), os.path.dirname(plain)
+        )
         try:
-            make_own(source)
+            if is_tree(name) and is_own:
+                make_own(source)
+            status = os.lstat(source)
+            if is_own and not stat.S_ISLNK(status.st_mode) and _is_on(folder, status):
+                return _Move(name, source, target)
+            temporary = self._name_temporary(target)
+            copy_regular(source, temporary, links=is_tree(name) and is_own)
+        except TreeError as error:
+            file = os.path.relpath(error.path, self.path)
+            raise AttemptError(
+                f"its output {name!r} {error.problem}: {file!r}", MISSING_OUTPUT
+            ) from None
+        return _Move(name, temporary, target)
+
+    def _name_temporary(self, target: str) -> str:
+        temporary = temporary_beside(target)
+        self._temporaries.append(temporary)
+        return temporary
+
+    def _move(
+        self, moves: Iterable[_Move], shielded: Container[str], stale: Iterable[str]
+    ) -> dict[str, Status]:
+        """Put outputs into their places, read-only those that are shielded; remove stale files."""
+        done: dict[str, Status] = {}
+        moves = list(moves)
+        for move in moves:
+            if move.name in shielded:
+                protect(move.source)
+        for name in stale:
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.data, name))
+        for move in moves:
+            try:
+                done[move.name] = _put(move)
+            except OSError as error:
+                problem = f"its output {move.name!r} cannot be published: {error.strerror or error}"
+                if done:
+                    problem += f"; already published: {first_few(map(repr, done))}"
+                raise AttemptError(problem) from None
+        for move in moves:  # a folder that nobody may write to cannot be moved
+            if move.name in shielded and is_tree(move.name):
+                protect(move.target, folders=True)
+        return done
+
+
+def _put(move: _Move) -> Status:
+    """Rename an output to its place; return its size and time of change."""
+    if is_tree(move.name):
+        put_tree(move.source, move.target)
+        return bytes_in(move.target), os.stat(move.target).st_mtime_ns
+    if move.source != move.target:
+        try:
+            os.replace(move.source, move.target)
         except OSError as error:
-            file = os.path.relpath(error.filename or source, self.path)
-            raise AttemptError(
-                f"its output {name!r} has something that cannot be read: {file!r}", MISSING_OUTPUT
-            ) from None
-        if "/" in name.rstrip("/"):
-            self._make_place(name.rstrip("/"))
-        return _move_tree
+            if error.errno != errno.EXDEV:  # two mounts of one file system
+                raise
+            temporary = temporary_beside(move.target)
+            try:
+                copy_regular(move.source, temporary)
+                os.replace(temporary, move.target)
+            finally:
+                _remove_temporary(temporary)
+    status = os.stat(move.target)
+    return status.st_size, status.st_mtime_ns
 
-    def _make_place(self, name: str) -> None:
-        folder = os.path.join(self.data, os.path.dirname(name))
-        if not self.anywhere:
-            self._scratch.check_inside(folder, f"the place of its output {name!r}")
-        os.makedirs(folder, exist_ok=True)
 
-    def _publish_one(self, name: str, move: _Mover) -> Status:
-        target = os.path.join(self.data, name)
-        try:
-            move(os.path.join(self.path, name), target)
-            status = os.stat(target)
-        except IsADirectoryError:
-            raise AttemptError(
-                f"its output {name!r} cannot be published: it is a directory"
-            ) from None
-        if is_tree(name):
-            return bytes_in(target), status.st_mtime_ns
-        return status.st_size, status.st_mtime_ns
+def _is_on(folder: str, status: os.stat_result) -> bool:
+    """Return whether a file is on the file system of a folder."""
+    return os.stat(folder).st_dev == status.st_dev
+
+
+def _remove_temporary(path: str) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            remove(path)
+        else:
+            os.unlink(path)
 
 
 def _missing(names: list[str], declared: int) -> str:
@@ -158,34 +234,3 @@ def _look(path: str) -> os.stat_result | None:
         return os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _stay(source: str, target: str) -> None:
-    """Where an absolute path was asked for, the command has written there itself."""
-
-
-def _move(source: str, target: str) -> None:
-    try:
-        os.replace(source, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        _copy(source, target)
-
-
-def _move_tree(source: str, target: str) -> None:
-    put_tree(source.rstrip("/"), target.rstrip("/"))
-
-
-def _copy(source: str, target: str) -> None:
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:20]}.{secrets.token_hex(6)}.tmp")
-    try:
-        shutil.copyfile(source, temporary)
-        shutil.copymode(source, temporary)
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)

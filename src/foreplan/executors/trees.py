@@ -12,8 +12,17 @@ from contextlib import suppress
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
 
+class TreeError(Exception):
+    """A directory cannot be copied: what is wrong with it, and where."""
+
+    def __init__(self, problem: str, path: str) -> None:
+        super().__init__(f"{problem}: {path}")
+        self.problem = problem
+        self.path = path
+
+
 def make_own(path: str) -> None:
-    """Replace links that lead out of a directory by what they lead to; an OSError if they cannot.
+    """Replace links that lead out of a directory by copies; raise a TreeError if that fails.
 
     From another place a link would lead elsewhere, and what it leads to is not ours.
     """
@@ -22,31 +31,89 @@ def make_own(path: str) -> None:
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
             place = os.path.join(folder, name)
-            if not os.path.islink(place):
-                mode = os.lstat(place).st_mode
-                if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                    raise OSError(errno.EINVAL, "it is no file", place)
-            elif not os.path.exists(place):
-                raise OSError(errno.ENOENT, "it leads to nothing", place)
-            elif not _leads_within(place, path):
+            _regular_mode(place)
+            if os.path.islink(place) and not _leads_within(place, path):
                 _replace_link(place)
 
 
+def _regular_mode(path: str) -> int:
+    """Return the mode of a file or directory, wherever links lead; else raise a TreeError."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise TreeError("contains a link to nothing", path) from None
+    except OSError:
+        raise TreeError("contains something that cannot be read", path) from None
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise TreeError("contains something that is not a regular file", path)
+    return mode
+
+
 def _leads_within(link: str, path: str) -> bool:
-    """By what it says: what it leads to may be a link that is replaced, too."""
-    said = os.readlink(link)
-    place = os.path.normpath(os.path.join(os.path.dirname(link), said))
-    return not os.path.isabs(said) and f"{place}/".startswith(f"{path}/")
+    """Return whether a link names a place in a directory; that may be a link to be replaced."""
+    text = os.readlink(link)
+    place = os.path.normpath(os.path.join(os.path.dirname(link), text))
+    return not os.path.isabs(text) and f"{place}/".startswith(f"{path}/")
 
 
 def _replace_link(link: str) -> None:
-    real, new = os.path.realpath(link), f"{link}.{secrets.token_hex(4)}"
-    if os.path.isdir(real):
-        shutil.copytree(real, new)
-    else:
-        shutil.copy2(real, new)
-    os.unlink(link)
-    os.rename(new, link)
+    # sorted, the copy comes after the link: `copy_regular` meets a loop before its own copy
+    new = f"{link}.{secrets.token_hex(4)}"
+    try:
+        copy_regular(link, new)
+        os.unlink(link)
+        os.rename(new, link)
+    except TreeError:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def copy_regular(source: str, target: str, links: bool = False) -> None:
+    """Copy a file, or a directory with all files that links in it lead to.
+
+    With `links`, links within a directory stay links. Raise a TreeError on devices, pipes, sockets
+    and loops, before anything is read from them.
+    """
+    _copy(source, target, links, ())
+    if not os.path.isdir(target):
+        with open(target, "rb") as file:
+            os.fsync(file.fileno())
+
+
+def _copy(source: str, target: str, links: bool, above: tuple[tuple[int, int], ...]) -> None:
+    if links and os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+        return
+    if not stat.S_ISDIR(_regular_mode(source)):
+        try:
+            shutil.copy2(source, target)
+        except PermissionError:
+            raise TreeError("contains something that cannot be read", source) from None
+        return
+    status = os.stat(source)
+    here = (status.st_dev, status.st_ino)
+    if here in above or _is_above(source, target):
+        raise TreeError("contains a link to a folder that it is in", source)
+    os.mkdir(target)
+    try:
+        names = sorted(os.listdir(source))
+    except PermissionError:
+        raise TreeError("contains something that cannot be read", source) from None
+    for name in names:
+        _copy(os.path.join(source, name), os.path.join(target, name), links, (*above, here))
+    shutil.copystat(source, target)
+
+
+def _is_above(folder: str, place: str) -> bool:
+    """Return whether a place is in a folder, so that its copy there would contain itself."""
+    parent = os.path.realpath(os.path.dirname(place))
+    return f"{parent}/".startswith(f"{os.path.realpath(folder)}/")
+
+
+def temporary_beside(target: str) -> str:
+    """Return a new name in the folder of a target."""
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name[:20]}.{secrets.token_hex(6)}.tmp")
 
 
 def put_tree(source: str, target: str) -> None:
@@ -67,10 +134,9 @@ def put_tree(source: str, target: str) -> None:
 
 
 def _copy_tree(source: str, target: str) -> None:
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:20]}.{secrets.token_hex(6)}.tmp")
+    temporary = temporary_beside(target)
     try:
-        shutil.copytree(source, temporary, symlinks=True)
+        copy_regular(source, temporary, links=True)
         put_tree(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -243,7 +244,10 @@ class DaskJobs(Jobs):
             return self._packed(item)
         (name,) = self.files([item])
         try:
-            self._read[name] = status_of(os.stat(Path(self.data, name)))
+            status = os.stat(Path(self.data, name))
+            if not stat.S_ISREG(status.st_mode):  # a pipe or a device may never end
+                raise InputError("the input is not a regular file", source=name)
+            self._read[name] = status_of(status)
             return {name: Path(self.data, name).read_bytes()}
         except OSError as error:
             reason = error.strerror or str(error)
