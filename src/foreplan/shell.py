@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property, lru_cache
 from sys import maxunicode
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from foreplan.errors import InputError
 from foreplan.model.filenames import Holders, adders, check_overlaps, covers, is_many, is_match
 from foreplan.model.surroundings import Surroundings
 from foreplan.model.workflow import Workflow
+from foreplan.redirections import SHELL, redirection_targets
 
 _TAKES_C = re.compile(r"(|a|ba|da|fi|k|mk|z)sh|(python|pypy)[\d.]*")
 _C_OPTION = re.compile(r"-[A-Za-z]*c")
@@ -34,6 +35,7 @@ _WILD = re.compile(r"[*?]|\[[^]]+\]")
 _ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
 _ARITHMETIC = re.compile(r"\(\(.*?\)\)", re.DOTALL)
 _COMPARISONS = ("=", "==", "!=", "=~")
+_AFTER_O = re.compile(rf"(?<!\S)-o\s+([^{_ENDS}]+)")  # within quotes
 
 
 def shell_words(shell: str) -> list[str]:
@@ -67,20 +69,40 @@ def named_paths(command: str) -> frozenset[str]:
     """What in a command may be the name of a file.
 
     Whole words, what stands after a `=`, and the words within quotes, which may be a command too.
+    Most programs write to the file after `-o`: such a word is left out wherever it stands.
     """
-    if _SPECIAL.search(command) is None:
+    written: set[str] = set()
+    if _SPECIAL.search(command) is None and "-o" not in command:
         parts = set(_GAPS.split(command))
         if "=" in command:
             parts.update(_PARTS.split(command))
     else:
         parts = set()
+        before = ""
         for word in _words(command):
+            if before == "-o" and not word.gap.strip():
+                written.add(word.text)
             parts.update((word.text, word.text.partition("=")[2]), _PARTS.split(word.text))
+            written.update(_AFTER_O.findall(word.text))
+            before = word.text
+    return _tidy(parts) - _tidy(written)
+
+
+def _tidy(parts: Iterable[str]) -> frozenset[str]:
     return frozenset(
         os.path.normpath(part) if _UNTIDY.search(part) else part
         for part in parts
         if part and "\0" not in part
     )
+
+
+def redirected_files(command: str, shell: str | None) -> frozenset[str]:
+    """Return the names in the data directory that a command redirects output to."""
+    if ">" not in command:
+        return frozenset()
+    if shell and not any(SHELL.fullmatch(os.path.basename(w)) for w in shell_words(shell)):
+        return frozenset()
+    return frozenset(name for name in redirection_targets(command) if is_inner(name))
 
 
 def named_patterns(command: str) -> list[str]:
@@ -91,7 +113,7 @@ def named_patterns(command: str) -> list[str]:
     for word in _words(_ARITHMETIC.sub(" ", command)):
         # `case x in *.csv)` and `[[ x == *.csv ]]` match other things than files
         is_case = word.after == ")" and (before == "in" or word.gap.strip() in (";;", "|"))
-        if word.is_wild and not is_case and before not in _COMPARISONS:
+        if word.is_wild and not is_case and before not in (*_COMPARISONS, "-o"):
             found.add(os.path.normpath(_ASSIGNED.sub("", word.pattern)))
         before = word.text
     return sorted(pattern for pattern in found if "$" not in pattern and "\0" not in pattern)
@@ -166,6 +188,7 @@ def check_listed(workflow: Workflow) -> None:
     tasks make that the command adds: it may print their commands to the letter.
     """
     check_overlaps(workflow)
+    check_redirections(workflow)
     made = _Made(workflow)
     if not made.by:
         return
@@ -190,11 +213,58 @@ def check_listed(workflow: Workflow) -> None:
                 raise made.forgotten(workflow.task_names[task], word, name)
 
 
-def listed_files_of(workflow: Workflow) -> Callable[[int], list[str]]:
-    """A function that gives the files that a task lists, as inputs and as outputs."""
+IS_INPUT = "is one of its inputs: write to another file"
+IS_THERE = (
+    "is in the data directory but not among its outputs: list it under outputs, or write to "
+    "another file (or list it under ignores, if it is a file of the command's own)"
+)
+
+
+def check_redirections(workflow: Workflow, directory: str | None = None) -> None:
+    """Raise an InputError if a command redirects output to a file that its task does not make.
+
+    The file would be written through a link, also by an attempt that fails. Refused are inputs of
+    the task and files that other tasks make; with a directory, also files that are there.
+    """
+    writers = {
+        task: files
+        for task, spec in workflow.specs.items()
+        if spec.run and (files := redirected_files(spec.run, spec.shell))
+    }
+    if not writers:
+        return
+    listed, own = listed_files_of(workflow), listed_files_of(workflow, outputs_only=True)
+    made = _Made(workflow)
+    for task, files in writers.items():
+        outputs = own(task)
+        for name in sorted(files):
+            if is_among(name, outputs):
+                continue
+            problem = ""
+            if is_among(name, listed(task)):
+                problem = IS_INPUT
+            elif name in workflow.spec(task).ignores:
+                continue
+            elif (file := made.file(name)) in made.by:
+                problem = f"{workflow.task_names[made.by[file]]} makes: write to another file"
+            elif directory is not None and os.path.isfile(os.path.join(directory, name)):
+                problem = IS_THERE
+            if problem:
+                task_name = workflow.task_names[task]
+                message = f"{task_name} redirects output to {name}, which {problem}"
+                raise InputError(message, key=task_name)
+
+
+def is_among(name: str, files: Iterable[str]) -> bool:
+    """Return whether a file is listed, by itself or by a directory or pattern."""
+    return any(name == file or (is_many(file) and covers(file, name)) for file in files)
+
+
+def listed_files_of(workflow: Workflow, outputs_only: bool = False) -> Callable[[int], list[str]]:
+    """Return a function that gives the files that a task lists, as inputs and as outputs."""
     names = workflow.item_names or ()
     pairs = ((workflow.in_ptr, workflow.in_item), (workflow.out_ptr, workflow.out_item))
-    columns = [(ptr.tolist(), items.tolist()) for ptr, items in pairs]
+    columns = [(ptr.tolist(), items.tolist()) for ptr, items in pairs[outputs_only:]]
 
     def listed(task: int) -> list[str]:
         items = [item for ptr, of in columns for item in of[ptr[task] : ptr[task + 1]]]

@@ -50,6 +50,22 @@ def test_names(command: str, names: set[str]) -> None:
     assert names <= set(named_files(command))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sort -o old.txt new",
+        "sort -o ./old.txt new old.txt",
+        "sort new \\\n  -o 'old.txt'",
+        "sh -c 'sort -o old.txt new'",
+    ],
+)
+def test_the_word_after_o_is_no_name(command: str) -> None:
+    found = named_files(command)
+    assert "new" in found
+    assert "old.txt" not in found
+    assert "old.txt" in named_files("grep -o x -- old.txt")
+
+
 def test_comments_and_parts_of_words_are_no_names() -> None:
     found = named_files("cat a#b mytable.csv old-table.csv # table.csv isn't read\ncat x")
     assert {"a#b", "mytable.csv", "old-table.csv", "x"} <= set(found)

@@ -229,6 +229,31 @@ def test_files_that_were_not_listed_are_found(job: CommandJob) -> None:
     assert unlisted(named) == ["b.csv", "lib/tool.py"]
 
 
+def test_a_redirection_to_a_file_that_is_not_an_output_is_refused(job: CommandJob) -> None:
+    for name in ("notes.txt", "d/in", "d/out"):
+        write(job, name, "precious")
+    there = "is in the data directory but not among its outputs: list it under outputs"
+    for command, changes, problem in (
+        ("echo half > notes.txt; exit 1", {}, f"redirects output to notes.txt, which {there}"),
+        ("echo half >> d/in", {"inputs": ("d/in",)}, "d/in, which is one of its inputs: write to"),
+        ("echo half >> d/in", {"inputs": ("d/",)}, "d/in, which is one of its inputs: write to"),
+        ("echo half >> d/in", {"inputs": ("d/*",)}, "d/in, which is one of its inputs: write to"),
+    ):
+        outcome = run(job, f"touch $FOREPLAN_DIR/ran; {command}", **changes)
+        assert problem in (outcome.problem or "")
+        assert not Path(job.dir, "ran").exists()
+    assert run(job, "echo new > d/out", "d/o*").problem is None
+    assert read(job, "d/out") == "new\n"
+    # a file of its own, although there is one of that name
+    own = "echo own > notes.txt; cat notes.txt"
+    assert run(job, own, ignores=("notes.txt",)).problem is None
+    assert Path(job.log + ".out").read_text() == "own\n"
+    assert run(job, "echo own > o; sort -o notes.txt o; cat notes.txt").problem is None
+    assert Path(job.log + ".out").read_text() == "own\n"
+    assert run(job, "print('a' > 'notes.txt')", shell="python3").problem is None
+    assert read(job, "notes.txt") == read(job, "d/in") == "precious"
+
+
 @pytest.mark.parametrize(
     ("command", "problem"),
     [

@@ -9,7 +9,10 @@ import pytest
 import foreplan
 from foreplan.errors import InputError
 
-MAKE: dict[str, Any] = {"run": "echo 1 > table.csv", "outputs": ["table.csv", "parts/1.csv"]}
+MAKE: dict[str, Any] = {
+    "run": "echo 1 > table.csv",
+    "outputs": ["table.csv", "parts/1.csv", "index/"],
+}
 
 
 def load(command: str, **fields: Any) -> Any:
@@ -35,6 +38,9 @@ def load(command: str, **fields: Any) -> Any:
         ("cat mytable.csv table.csv.gz table 'x*'", None),
         ("cat [a-s]*.csv .*.csv p*/2.csv", None),
         ("cat # table.csv", None),
+        ("sort -o table.csv x; grep -o table.csv x", None),
+        ("echo 2 >> index/x", "use redirects output to index/x, which make makes: write to"),
+        ("echo 2 >> table.csv", "use redirects output to table.csv, which make makes: write to"),
         (
             'cat "$FOREPLAN_DIR/table.csv"',
             "use names $FOREPLAN_DIR/table.csv, and so table.csv, which make",
@@ -64,6 +70,9 @@ def test_what_another_task_makes_must_be_listed(command: str, said: str | None) 
         ("mkdir -p parts; echo > parts/2.csv", {"outputs": ["parts/2.csv"]}),
         ("merge parts", {"inputs": ["parts/1.csv"]}),
         ("find parts", {"ignores": ["parts"]}),
+        ("echo 2 > table.csv", {"ignores": ["table.csv"]}),
+        ("test 1 > 2; [[ 1 > table.csv ]]", {"inputs": ["table.csv"]}),
+        ("if a > b: pass", {"inputs": ["b"], "shell": "python3"}),
     ],
 )
 def test_what_is_listed_or_ignored_is_no_error(command: str, fields: dict[str, Any]) -> None:
@@ -85,3 +94,8 @@ def test_own_outputs_and_outside_files_are_no_error() -> None:
     foreplan.load(
         {"tasks": {"make": {"run": "sort raw.csv > table.csv", "outputs": ["table.csv"]}}}
     )
+
+
+def test_output_is_not_redirected_to_an_input() -> None:
+    with pytest.raises(InputError, match=r"use redirects output to table.csv, which is one of its"):
+        load("echo 2 >> table.csv", inputs=["table.csv"])

@@ -43,7 +43,7 @@ from foreplan.model.causes import OUT_OF_MEMORY, SYSTEM, TIME_OUT
 from foreplan.model.filenames import covers, is_many
 from foreplan.model.surroundings import Surroundings
 from foreplan.quantities import duration
-from foreplan.shell import shell_words, text_of, there
+from foreplan.shell import redirected_files, shell_words, text_of, there
 from foreplan.store.content import Entry
 from foreplan.store.making import Making, made
 from foreplan.store.parts import append
@@ -90,6 +90,11 @@ class CommandJob:
     def text(self) -> str:
         """What of it may name files."""
         return text_of(self.command, self.shell, self.around)
+
+    @property
+    def redirected(self) -> frozenset[str]:
+        """The files that its command redirects output to."""
+        return redirected_files(self.command, self.shell)
 
     @property
     def own_variables(self) -> dict[str, str | None]:
@@ -139,7 +144,7 @@ def run_command(
     try:
         if not workspace.take():
             scratch.make()
-        scratch.fill(job.inputs, job.outputs, job.text, job.ignores)
+        scratch.fill(job.inputs, job.outputs, job.text, job.ignores, job.redirected)
         _execute(job, ran, stop, environment, workspace)
         problem = _problem(job, ran, stop)
         if problem is None:
@@ -290,7 +295,8 @@ def unlisted(job: CommandJob) -> list[str]:
     """The files of the data directory that a command names, but that are not among its inputs."""
     listed = {*job.inputs, *job.outputs}
     many = list(filter(is_many, listed))
-    named = (name for name in there(job.text, job.dir, job.ignores) if name not in listed)
+    known = listed | job.redirected  # what is only written is no input
+    named = (name for name in there(job.text, job.dir, job.ignores) if name not in known)
     return [
         name
         for name in named

@@ -23,7 +23,7 @@ from foreplan.model.filenames import (
     is_tree,
     matching_files,
 )
-from foreplan.shell import there
+from foreplan.shell import IS_INPUT, IS_THERE, is_among, there
 
 LOG_ENDS = (".out", ".err")
 _TAIL_BYTES, _TAIL_LINES = 4096, 20
@@ -36,6 +36,10 @@ class AttemptError(Exception):
     def __init__(self, problem: str, cause: str = SYSTEM) -> None:
         super().__init__(problem)
         self.cause = cause
+
+
+class OverwriteError(AttemptError):
+    """A command would overwrite a file that its task does not make."""
 
 
 class Scratch:
@@ -60,14 +64,30 @@ class Scratch:
         outputs: Iterable[str],
         command: str,
         ignores: Container[str] = (),
+        redirected: Iterable[str] = (),
     ) -> None:
-        """Put links to the inputs and to the files that the command names into it."""
+        """Put links to the inputs and to the files that the command names into it.
+
+        A link to a file that the command redirects output to would let it write to that file: that
+        is an OverwriteError, or no link if the file is ignored.
+        """
+        inputs, outputs = list(inputs), list(outputs)
+        unlinked: set[str] = set()
+        for name in sorted(redirected):
+            if is_among(name, outputs) or not os.path.isfile(os.path.join(self.data, name)):
+                continue
+            if is_among(name, inputs):
+                raise OverwriteError(f"it redirects output to {name}, which {IS_INPUT}")
+            if name not in ignores:
+                raise OverwriteError(f"it redirects output to {name}, which {IS_THERE}")
+            unlinked.add(name)
         for name in inputs:
             self._link_input(name)
         for name in outputs:
             if "/" in name and not os.path.isabs(name) and (folder := fixed_folder(name)):
                 self._make_folders(folder)
-        self._link_named(there(command, self.data, ignores), {*inputs, *outputs})
+        named = [name for name in there(command, self.data, ignores) if name not in unlinked]
+        self._link_named(named, {*inputs, *outputs})
 
     def _link_input(self, name: str) -> None:
         if is_pattern(name):

@@ -78,7 +78,7 @@ from foreplan.runs.session import (
     moment,
 )
 from foreplan.runs.surveys import uses_store
-from foreplan.shell import check_listed
+from foreplan.shell import check_listed, check_redirections
 from foreplan.store.digests import PYTHON, check_calls, digests_of
 
 if TYPE_CHECKING:
@@ -383,12 +383,14 @@ def find_rest(
     if ask_store or has_files:
         files_of = workflow if has_files else None
         notes = prepare_directory(options.directory, files_of, only_look=only_look)
-    if not (ask_store and uses_store(calls, options)):
-        return replace(Rest.whole(workflow, calls), notes=tuple(notes))
-    rest = replace(Rest.find(workflow, options, calls=calls), notes=tuple(notes))
-    if rest.expansions:
-        find_scheme(options.on).check_work(workload(rest.workflow, rest.calls, options))
-    return rest
+    if ask_store and uses_store(calls, options):
+        rest = Rest.find(workflow, options, calls=calls)
+        if rest.expansions:
+            find_scheme(options.on).check_work(workload(rest.workflow, rest.calls, options))
+    else:
+        rest = Rest.whole(workflow, calls)
+    check_redirections(rest.workflow, str(options.directory))
+    return replace(rest, notes=tuple(notes))
 
 
 def _remove_unused(home: RunHome) -> None:

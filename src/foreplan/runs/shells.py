@@ -16,7 +16,7 @@ from foreplan.executors.base import Workload
 from foreplan.executors.command import CommandJob, marks, script_of
 from foreplan.executors.jobs import Jobs
 from foreplan.executors.kept import exports_of, find_script, write_script
-from foreplan.executors.workspace import AttemptError, Scratch, remove
+from foreplan.executors.workspace import AttemptError, OverwriteError, Scratch, remove
 from foreplan.runs.home import RunHome, check_private
 from foreplan.runs.lock import RunLock, is_driven
 
@@ -76,7 +76,9 @@ def _made(home: RunHome, work: Workload, data: Path, task: int) -> TaskPlace:
     scratch = Scratch(job.scratch, job.dir, job.anywhere)
     try:
         scratch.make()
-        scratch.fill(job.inputs, job.outputs, job.text, job.ignores)
+        scratch.fill(job.inputs, job.outputs, job.text, job.ignores, job.redirected)
+    except OverwriteError as error:
+        raise InputError(str(error), place=job.task) from None
     except AttemptError as error:
         raise InputError(f"{error}: what it needs must be made first", place=job.task) from None
     except OSError as error:
