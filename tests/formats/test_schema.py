@@ -112,7 +112,7 @@ tasks: {a: {run: echo, timeout: 3, retry: {exit: 1}, pools: {db: 1}, cache: true
 ---
 params: {n: 3, xs: [a, b], flag: true, none: , rows: [{x: 1, y: two}]}
 tasks:
-  a-{i}: {foreach: {i: $xs}, if: $n > 2, cores: $n, run: "cat {i}"}
+  a-{i}: {foreach: {i: $xs}, if: $n > 2 or ($n < 2 and $flag), cores: $n, run: "cat {i}"}
   b-{i}-{k}: {foreach: {k: 1..3, zip: {i: [1, 2], j: [x, y]}}, if: [not $flag, "$n in [3, 4]"]}
   c-{r.x}: {foreach: {r: $rows}, env: {A: 1, B: x}, container: {image: i, engine: docker}}
 ---

@@ -198,7 +198,8 @@ def test_files_gathered_for_each_row_of_another_loop(tmp_path: Path) -> None:
         "  align-{s}-{lane}:\n    foreach: {s: [a, b], lane: 1..3}\n"
         "    outputs: ['{dir}/{s}-{lane}.bam']\n"
         "  merge-{s}:\n    foreach: {s: [a, b]}\n    outputs: ['{s}.bam']\n"
-        "    inputs: [ref, {all: 'bam/{s}-{lane}.bam', only: [$lane != 2, $lane < 9]}]\n"
+        "    inputs: [ref, {all: 'bam/{s}-{lane}.bam', only: [$lane != 2 or $s == c, $lane < 9]}]"
+        "\n"
         "    run: cat {inputs}\n"
     )
     tasks = read(text, tmp_path)
@@ -210,14 +211,85 @@ def test_files_gathered_for_each_row_of_another_loop(tmp_path: Path) -> None:
     ("condition", "kept"),
     [("$n > 2", True), ("$n <= 2", False), ("$qc", False), ("not $qc", True), ("$m == fast", True),
      ("$m != fast", False), ("$m in [slow, fast]", True), ("$m not in [slow]", True),
-     ("[$n == 3, $qc]", False), ("true", True), ("$n >= $k", True)],
+     ("[$n == 3, $qc]", False), ("true", True), ("$n >= $k", True),
+     ("$m == fast or $n == 2", True), ("$m == slow or $n == 3", True), ("$qc or $n == 2", False),
+     ("$n == 3 and $m == fast", True), ("$n == 3 and $qc", False), ("not $qc and $n==3", True),
+     ("$n == 3 or $qc and $qc", True), ("($n == 3 or $qc) and $qc", False),
+     ("not ($n == 3 and $qc)", True), ("not $n == 3 or $m == fast", True), ("not not $qc", False),
+     ("$qc == False", True), ("$qc != TRUE", True), ("$m == two words", False),
+     ("$m == 'fast'", True), ("$m == 'rock and (roll)'", False), ('$m in [a b, "fast"]', True),
+     ("$r == hg38.fa", True), ("$r == hg38,fa", False), ("$xs[1] == b", True), ("$m in $xs", False),
+     ("$n in [1, $k]", True), ("3 in [$n]", True), ("2 < $n", True), ("$n == '3'", True),
+     ("$v == 1.10", True), ("$v == '1.1'", False), ("$m == '1'", False), ("$n in [3, b]", True),
+     ("$m == OR", False), ("true or $qc", True)],
 )  # fmt: skip
 def test_conditions(tmp_path: Path, condition: str, kept: bool) -> None:
     text = (
-        "params: {n: 3, k: 3, qc: false, m: fast}\n"
+        "params: {n: 3, k: 3, qc: false, m: fast, r: hg38.fa, xs: [a, b], v: '1.10'}\n"
         f"tasks:\n  a: {{cost: 1}}\n  b:\n    if: {condition}\n"
     )
     assert ("b" in read(text, tmp_path)) is kept
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [("$n == 3 && $qc", "`&&` is not an operator of conditions: write `and`"),
+     ("$qc || $n == 3", "`||` is not an operator of conditions: write `or`"),
+     ("$n = 3", "`=` is not an operator of conditions: write `==`"),
+     ("$n === 3", "`===` is not an operator of conditions: write `==`"),
+     ("$qc and !$qc", "write `not`"), ("$m == n", "write $n"), ("$m in [fast, n]", "write $n"),
+     ("n == 3", "write $n"), ("$n == fast", "compares a number (3) with text ('fast')"),
+     ("$qc == no", "compares a boolean (false) with text ('no')"),
+     ("$qc == 0", "compares a boolean (false) with a number (0)"),
+     ("$m == 1", "text ('fast') with a number (1), which are never equal: put 1 in quotes"),
+     ("$m == true", "compares text ('fast') with a boolean (true)"),
+     ("$n in [a, b]", "compares a number (3) with text ('a')"),
+     ("$n in $xs", "compares a number (3) with text ('a')"), ("$xs == a", "$xs is a list"),
+     ("$v == 1.1", "equal as numbers, but not as text"), ("$m > 3", "'fast' is not a number"),
+     ("$m == rock and roll", "'roll' is not a condition"), ("$m == a(b)", "put text in quotes"),
+     ("$m in [slow or fast]", "expected `,` or `]` before 'or'"), ("$m in fast", "expected a list"),
+     ("$n == 3 AND $qc", "in small letters"), ("$qc $n", "'$n' does not belong after '$qc'"),
+     ("$qc and", "a condition is missing at the end"), ("($qc", "a `)` is missing"),
+     ("$m == 'x", "a quote is not closed"), ("1 < $n < 5", "compare twice"),
+     ("1 == 1", "does not use a parameter"), ("${m} == fast", "write $name"),
+     ("$qc and $m == null", "`null` is not a value"), ("$qc or $nn", "did you mean 'n'"),
+     ("(" * 200 + "$qc" + ")" * 200, "nested more than 100 deep")],
+)  # fmt: skip
+def test_wrong_conditions(tmp_path: Path, condition: str, problem: str) -> None:
+    text = (
+        "params: {n: 3, qc: false, m: fast, xs: [a, b], v: '1.10'}\n"
+        f"tasks:\n  a: {{cost: 1}}\n  b:\n    if: {condition}\n"
+    )
+    with pytest.raises(InputError, match=r": line 5: tasks\.b\.if: ") as caught:
+        read(text, tmp_path)
+    assert problem in str(caught.value)
+
+
+def test_conditions_on_values_of_several_kinds(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("lane,paired,depth\n1,yes,TRUE\n02,no,2.50\nX,no,n/a\n")
+
+    def lanes(condition: str, over: str = "csv(t.csv)", name: str = "r.lane") -> list[str]:
+        text = f"tasks:\n  a: {{}}\n  t-{{{name}}}: {{foreach: {{r: {over}}}, if: {condition}}}\n"
+        return [task.removeprefix("t-") for task in read(text, tmp_path)][1:]
+
+    assert lanes("$r.lane == X or $r.lane == 1") == ["1", "X"]
+    assert lanes("$r.lane != 1 and $r.paired == no") == ["02", "X"]
+    assert lanes("$r.depth == 2.5 or $r.depth == true") == ["1", "02"]
+    assert lanes("$r.depth != n/a and $r.depth != true and $r.depth > 2") == ["02"]
+    assert lanes("$r == X or $r == 2", "[1, 2, X]", "r") == ["2", "X"]
+    assert lanes("$r == 10 or $r < 3", "08..10", "r") == ["10"]
+    assert lanes("$r.stem == t", "glob(*.csv)", "r.stem") == ["t"]
+    assert lanes("$r.stem == 1", "glob(*.csv)", "r.stem") == []
+    for condition, over, name, problem in (
+        ("$r.paired == true", "csv(t.csv)", "r.lane", "text ('yes') with a boolean (true)"),
+        ("$r.lane == 2", "csv(t.csv)", "r.lane", "equal as numbers, but not as text"),
+        ("$r == x", "1..3", "r", "a number (1) with text ('x')"),
+        ("$r == 1", "[a, b]", "r", "text ('a') with a number (1)"),
+        ("$r == 1", "csv(t.csv)", "r.lane", "$r has fields: write $r.lane, $r.paired, $r.depth"),
+    ):
+        with pytest.raises(InputError) as caught:
+            lanes(condition, over, name)
+        assert problem in str(caught.value)
 
 
 def test_a_condition_may_be_of_the_loop(tmp_path: Path) -> None:
@@ -297,7 +369,8 @@ BAD = [
     (LOOP + "    outputs: ['o{i}']\n  b: {run: cat o2}", 5, "tasks.b", "names o2, which a-2 makes"),
     (GATHER + "{all: 'o{j}'}", 6, "tasks.b.inputs.all", "'o{i}'?"),
     (GATHER + "{all: 'o{i}', only: $i > 5}", 6, "tasks.b.inputs", "nothing to gather"),
-    (GATHER + "{all: 'o{i}', only: i > 5}", 6, "tasks.b.inputs.only", "no condition"),
+    (GATHER + "{all: 'o{i}', only: i > 5}", 6, "tasks.b.inputs.only", "write $i"),
+    (GATHER + "{all: 'o{i}', only: [$i > 1, $i = 2]}", 6, "tasks.b.inputs.only[1]", "write `==`"),
     ("params: {n: 3}\ntasks:\n  a:\n    if: $m > 2", 4, "tasks.a.if", "variable 'm'"),
     ("params: {n: 3}\ntasks:\n  a:\n    if: $n", 4, "tasks.a.if", "neither true nor false"),
     ("params: {n: }\ntasks:\n  a:\n    run: echo {n}", 4, "tasks.a.run", "--set n=VALUE"),

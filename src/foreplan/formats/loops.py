@@ -33,6 +33,12 @@ class Cell(str):
     __slots__ = ()
 
 
+class PathPart(str):
+    """A part of a path that a pattern has found."""
+
+    __slots__ = ()
+
+
 class MatchedPath(str):
     """A file that a pattern has found, with what is often wanted of its name."""
 
@@ -51,7 +57,8 @@ class MatchedPath(str):
         wild, match = [*_WILD.finditer(self.pattern)], str(self)
         if wild:
             match = self[wild[0].start() : len(self) + wild[-1].end() - len(self.pattern)]
-        return {"name": name, "stem": Path(name).stem, "folder": folder or ".", "match": match}
+        parts = {"name": name, "stem": Path(name).stem, "folder": folder or ".", "match": match}
+        return {called: PathPart(part) for called, part in parts.items()}
 
 
 class PathPattern(MatchedPath):

@@ -380,21 +380,28 @@ def kept_rows(section: object, scope: Variables, *place: Place) -> list[bool]:
     """For each row of a loop (or once) whether the conditions hold."""
     n = rows_of(scope.loop) if scope.loop else 1
     kept = [True] * n
-    for condition in conditions_of(section, *place):
-        if isinstance(condition, bool):
-            kept = [k and condition for k in kept]
-            continue
-        sides = [scope.value(*_split(condition.left), *place)]
-        right = condition.right
-        is_reference = isinstance(right, str) and _VALUE.fullmatch(right)
-        sides.append(scope.value(*_split(right[1:]), *place) if is_reference else right)  # type: ignore[index]
-        for side in sides if condition.sign else sides[:1]:
-            if side is None:
-                text_of(side, condition.left, *place)
-        found = _in_rows(sides, lambda row, c=condition: c.holds(*row, *place))  # type: ignore[misc]
-        told = found if isinstance(found, Column) else repeat(found, n)
-        kept = [k and bool(one) for k, one in zip(kept, told, strict=True)]
+    for condition in conditions_of(section, [*scope.loop, *scope.params], *place):
+        values = [_compared(one, scope, *place) for one in condition.references]
+        condition.check([_all_values(value) for value in values])
+        found = _in_rows(values, condition.holds)
+        results = found if isinstance(found, Column) else repeat(found, n)
+        kept = [k and bool(one) for k, one in zip(kept, results, strict=True)]
     return kept
+
+
+def _compared(reference: str, scope: Variables, *place: Place) -> object:
+    """Return the value of a reference in a condition: a Column, if it differs from row to row."""
+    value = scope.value(*_split(reference), *place)
+    if value is None:
+        text_of(value, reference, *place)
+    return value
+
+
+def _all_values(value: object) -> Sequence[object]:
+    """Return a value in all rows; a parameter of any kind is not a cell of a table."""
+    if isinstance(value, Column):
+        return value
+    return [str(value) if isinstance(value, Cell) else value]
 
 
 # tasks
@@ -435,14 +442,14 @@ def prepare_later(
     """
     loop = _loop(key, body[FOREACH], params, directory, "tasks", key, made=made)
     section = body.get(IF, [])
-    conditions_of(section, "tasks", key, IF)
+    conditions = conditions_of(section, [*loop, *params], "tasks", key, IF)
     listed = section if isinstance(section, list | tuple) else [section]
-    known = [one for one in listed if made.keys().isdisjoint(_variables(one))]
+    known = [
+        text
+        for text, condition in zip(listed, conditions, strict=True)
+        if made.keys().isdisjoint(_split(one)[0] for one in condition.references)
+    ]
     return with_loop(key, {**body, IF: known}, loop, params)
-
-
-def _variables(condition: object) -> set[str]:
-    return {found[1] for found in _VALUE.finditer(str(condition))}
 
 
 def with_loop(
