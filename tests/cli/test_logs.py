@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .commands import refuse, succeed
+from .commands import foreplan, refuse, succeed
 from .live_runs import Gate, failed, started, the_id, write_workflow
 
 QUIET = ("run", "wf.yaml", "--on", "local:1", "-q")
@@ -32,6 +32,22 @@ def test_both_streams_by_their_names(folder: Path) -> None:
     place = f".foreplan/runs/{run}/logs/0-good"
     assert lines[1:] == [f"-- stdout: {place}.out", "out", f"-- stderr: {place}.err", "err"]
     assert succeed("logs", "good", run, "--dir", folder).splitlines()[2] == "out"
+
+
+def test_of_the_last_run_of_a_workflow_file(folder: Path) -> None:
+    ran(folder)
+    (folder / "other.yaml").write_text(
+        "name: other\ntasks:\n  good: {run: echo another}\n  wf.yaml: {run: echo third}\n"
+    )
+    assert foreplan("run", "other.yaml", *QUIET[2:], cwd=folder).returncode == 0
+    assert "another\n" in succeed("logs", "good", cwd=folder)
+    assert "another\n" in succeed("logs", "other.yaml", "good", cwd=folder)
+    assert "\nout\n" in succeed("logs", folder / "wf.yaml", "good", cwd=folder)
+    assert "third\n" in succeed("logs", "wf.yaml", cwd=folder)  # alone it is a task
+    assert "third\n" in succeed("logs", "other.yaml", "wf.yaml", cwd=folder)
+    assert "name one of them" in refuse("logs", "wf.yaml", "good", "last", cwd=folder)
+    assert "too many" in refuse("logs", "good", "last", "more", cwd=folder)
+    assert "x.yaml: it was not run in " in refuse("logs", "x.yaml", "good", cwd=folder)
 
 
 def test_the_last_attempt_or_all(folder: Path) -> None:

@@ -74,15 +74,15 @@ def test_killed_by_a_signal(folder: Path) -> None:
 
 def test_bad_input(folder: Path) -> None:
     write_workflow(folder, chain(folder))
-    assert "`foreplan shell b --workflow FILE`" in refuse("shell", "b", cwd=folder)
-    said = refuse("shell", "b", "-w", "wf.yaml", "-c", "true", cwd=folder)
+    assert "`foreplan shell FILE b`" in refuse("shell", "b", cwd=folder)
+    said = refuse("shell", "wf.yaml", "b", "-c", "true", cwd=folder)
     assert said == "b: its input 'a.txt' is missing: what it needs must be made first"
-    assert in_shell("a", "-w", "wf.yaml", "-c", "bash command.sh; cat a.txt", cwd=folder) == (
+    assert in_shell("wf.yaml", "a", "-c", "bash command.sh; cat a.txt", cwd=folder) == (
         0,
         ["1"],
     )
     assert not (folder / "a.txt").exists()
-    assert "did you mean 'a'?" in refuse("shell", "aa", "-w", "wf.yaml", cwd=folder)
+    assert "did you mean 'a'?" in refuse("shell", "wf.yaml", "aa", cwd=folder)
     assert foreplan(*QUIET, cwd=folder).returncode == 0
     assert "did you mean 'a'?" in refuse("shell", "aa", cwd=folder)
     assert "unknown run 'x'" in refuse("shell", "a", "x", cwd=folder)

@@ -68,7 +68,7 @@ COMMANDS = [
     ("ic", "wf.yaml"),
     ("what-if", "wf.yaml", "--remove", "local-2", "--on", "local:2"),
     ("run", "wf.yaml", "-n"),
-    ("why", "z", "-w", "wf.yaml"),
+    ("why", "wf.yaml", "z"),
 ]
 
 
@@ -97,6 +97,22 @@ def test_a_run_keeps_its_parameters(folder: Path) -> None:
     assert "has its parameters" in refuse("why", "a-3", "--set", "n=3")
     (folder / "3.txt").write_text("by hand\n")
     assert "a-3" in succeed("adopt", "3.txt")
+
+
+def test_a_workflow_is_adopted_from_by_its_file(folder: Path) -> None:
+    for name in ("one", "two"):
+        outputs = [f"{name}.json", f"{name}.txt"]
+        tasks = [f"  {file[-1]}: {{run: echo 1 > {file}, outputs: [{file}]}}" for file in outputs]
+        (folder / f"{name}.yaml").write_text("\n".join(["tasks:", *tasks]))
+        succeed("run", f"{name}.yaml", "--on", "local:1", "-q")
+        for file in outputs:
+            (folder / file).write_text("by hand\n")
+    # the last run makes the first of these: it is not the workflow's file
+    assert succeed("adopt", "two.json", "two.txt") == "adopted 2 files: what n, t gives\n"
+    assert "unknown output 'one.txt'" in refuse("adopt", "one.txt")
+    assert "one.json: " in refuse("adopt", "one.json", "one.txt")
+    assert succeed("adopt", "one.yaml", "one.json", "one.txt").startswith("adopted 2 files")
+    assert "nothing to do" in succeed("run", "one.yaml")
 
 
 def test_from_standard_input(folder: Path) -> None:

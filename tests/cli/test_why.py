@@ -32,29 +32,27 @@ def test_with_no_run_at_all(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     said = refuse("why", "a", cwd=folder)
     assert said.startswith("nothing was run in ")
-    assert "`foreplan why a --workflow FILE`" in said
-    told = why("a", "-w", "wf.yaml", cwd=folder)
+    assert "`foreplan why FILE a`" in said
+    told = why("wf.yaml", "a", cwd=folder)
     assert (told["run"], told["state"]) == (None, "stale")
     assert told["known"]["reason"] == "it has never been run here"
-    assert "unknown task 'aa' (did you mean 'a'?)" in refuse(
-        "why", "aa", "-w", "wf.yaml", cwd=folder
-    )
-    assert "not of both" in refuse("why", "a", "last", "-w", "wf.yaml", cwd=folder)
+    assert "unknown task 'aa' (did you mean 'a'?)" in refuse("why", "wf.yaml", "aa", cwd=folder)
+    assert "name one of them" in refuse("why", "wf.yaml", "a", "last", cwd=folder)
 
 
 def test_why_it_ran_again_from_what_to_what(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     first = ran(folder)
-    assert why("a", "-w", "wf.yaml", cwd=folder)["state"] == "up to date"
+    assert why("wf.yaml", "a", cwd=folder)["state"] == "up to date"
     tasks = chain(folder)
     tasks["a"]["run"] = tasks["a"]["run"].replace("echo 1", "echo 2")
     write_workflow(folder, tasks)
-    text = succeed("why", "a", "-w", "wf.yaml", cwd=folder)
+    text = succeed("why", "wf.yaml", "a", cwd=folder)
     assert text.startswith("a: it would run\n")
     assert "because:  its command has changed" in text
     assert "echo 1 > a.txt\n" in text
     assert "echo 2 > a.txt\n" in text
-    told = why("b", "-w", "wf.yaml", cwd=folder)
+    told = why("wf.yaml", "b", cwd=folder)
     assert told["state"] == "unsure"
     second = ran(folder)
     told = why("a", cwd=folder)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreplan.cli.shared.options import ParamOptions, RunDirectory, with_groups
+from foreplan.errors import InputError
 
-_HELP = "The workflow that makes them; if not given, that of the last run in the directory."
+if TYPE_CHECKING:
+    from foreplan.model import Workflow
 
 
 @with_groups
 def adopt(
-    files: Annotated[list[str], typer.Argument(help="Outputs, as the workflow names them.")],
-    workflow: Annotated[Path | None, typer.Option("--workflow", "-w", help=_HELP)] = None,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[WORKFLOW] OUTPUT...",
+            help="Outputs, as the workflow names them; before them the workflow's file, if it is "
+            "not that of the last run in the directory. The first of several words is that file if "
+            "it ends in `.yaml` or another suffix of workflows, unless the workflow of the last "
+            "run makes a file of this name.",
+        ),
+    ],
     directory: RunDirectory = Path(),
     *,
     params: ParamOptions,
@@ -25,17 +35,33 @@ def adopt(
     They then count as what their tasks give from the inputs that are there now, so `foreplan run`
     does not make them again until something changes. All outputs of a task are adopted together.
 
-    Example: `foreplan adopt report.txt --workflow pipeline.yaml`
+    Example: `foreplan adopt report.txt`
+
+    Example: `foreplan adopt pipeline.yaml report.txt`
     """
-    from foreplan import api
     from foreplan.quantities import first_few, many
     from foreplan.runs.adopting import adopt_files
+
+    workflow, files = _read(words, directory, params)
+    tasks = adopt_files(workflow, directory, files)
+    print(f"adopted {many(len(files), 'file')}: what {first_few(tasks)} gives")
+
+
+def _read(words: list[str], directory: Path, params: ParamOptions) -> tuple[Workflow, list[str]]:
+    """Return the workflow and its outputs."""
+    from foreplan import api
+    from foreplan.formats import is_workflow_name
+    from foreplan.runs.adopting import makes
     from foreplan.runs.summary import last_source
 
-    if workflow is None:
+    first, *others = words
+    may_be_workflow = bool(others) and is_workflow_name(first)
+    try:
         source, values = last_source(directory)
-        values = {**values, **params.values()}
-    else:
-        source, values = str(workflow), params.values()
-    tasks = adopt_files(api.load(source, params=values, dir=directory), directory, files)
-    print(f"adopted {many(len(files), 'file')}: what {first_few(tasks)} gives")
+        last = api.load(source, params={**values, **params.values()}, dir=directory)
+        if not may_be_workflow or makes(last, directory, first):
+            return last, words
+    except InputError:
+        if not may_be_workflow:
+            raise
+    return api.load(first, params=params.values(), dir=directory), others

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreplan.cli.shared.options import RunDirectory, TaskName
+from foreplan.cli.shared.options import RunDirectory, TaskQuestion, TaskWords
 from foreplan.cli.shared.streams import reader_left
 from foreplan.cli.shared.tables import say
 from foreplan.files import clean, near
@@ -27,10 +27,7 @@ CHUNK = 1 << 20
 
 
 def logs(
-    task: TaskName,
-    run: Annotated[
-        str, typer.Argument(help="The run: its id, the beginning of its id, or `last`.")
-    ] = "last",
+    words: TaskWords,
     follow: Annotated[
         bool,
         typer.Option(
@@ -45,16 +42,24 @@ def logs(
     """Print what a task has printed: stdout and stderr of its last attempt, or of all.
 
     The run may be under way, driven by another process: with `-f` what the task prints appears as
-    it comes. Ctrl-C ends the look, not the run.
+    it comes. Ctrl-C ends the look, not the run. With a workflow's file, it is the last run of that
+    file.
 
     Example: `foreplan logs train`
 
+    Example: `foreplan logs pipeline.yaml train`
+
     Example: `foreplan logs train last -f`
     """
-    from foreplan.runs.home import RunHome
+    from foreplan.runs.home import LAST, RunHome
     from foreplan.runs.logs import printed_by
+    from foreplan.runs.summary import last_run_of
 
-    home = RunHome.find(directory, run)
+    task, run, workflow = TaskQuestion.read(words)
+    if workflow is None:
+        home = RunHome.find(directory, run or LAST)
+    else:
+        home = last_run_of(workflow, directory)
     replayed, index = _found(home, task)
     attempts = printed_by(replayed, home, index)
     if follow and not (attempts and attempts[-1].is_open):

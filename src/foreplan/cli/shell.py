@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreplan.cli.shared.options import (
-    LastRun,
     ParamOptions,
     RunDirectory,
-    TaskName,
-    run_of_task,
+    TaskQuestion,
+    TaskWords,
     with_groups,
 )
 from foreplan.errors import InputError, unknown_name
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 
 @with_groups
 def shell(
-    task: TaskName,
-    run: LastRun = None,
+    words: TaskWords,
     command: Annotated[
         str | None,
         typer.Option("--command", "-c", help="Run this there, and exit with its code."),
@@ -47,10 +45,6 @@ def shell(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the directory that was made there.")
     ] = False,
-    workflow: Annotated[
-        Path | None,
-        typer.Option("--workflow", "-w", help="The task of this file, not of a run."),
-    ] = None,
     directory: RunDirectory = Path(),
     *,
     params: ParamOptions,
@@ -68,15 +62,18 @@ def shell(
     Example: `foreplan shell train -c 'bash command.sh; ls -l'`
 
     Example: `foreplan shell train words-2026 --new` (of another run, in a fresh directory)
+
+    Example: `foreplan shell pipeline.yaml train` (as a run of this file would make it now)
     """
     from foreplan.runs.shells import task_place
 
-    work, number, kept = _asked(task, run, workflow, directory, params)
+    question = TaskQuestion.read(words)
+    work, number, kept = _asked(question, directory, params)
     if new:
         kept = None
     with task_place(work, number, kept, keep) as place:
         if command is None:
-            _tell(task, place, keep)
+            _tell(question.task, place, keep)
         code = _run(place, command)
         if keep and not place.kept:
             print(f"kept: {near(place.path)}", file=sys.stderr)
@@ -84,14 +81,14 @@ def shell(
 
 
 def _asked(
-    task: str, run: str | None, workflow: Path | None, directory: Path, params: ParamOptions
+    question: TaskQuestion, directory: Path, params: ParamOptions
 ) -> tuple[Workload, int, Path | None]:
     """What is to be done, the task in it, and the directory that was kept of it."""
-    home = run_of_task(directory, run, workflow, f"foreplan shell {task}", params)
+    home = question.find_run(directory, "shell", params)
     if home is not None:
-        return _of_run(home, task)
-    assert workflow is not None
-    return _of_file(workflow, directory, task, params.values())
+        return _of_run(home, question.task)
+    assert question.workflow is not None
+    return _of_file(question.workflow, directory, question.task, params.values())
 
 
 def _of_file(
@@ -135,7 +132,10 @@ def _of_run(home: RunHome, task: str) -> tuple[Workload, int, Path | None]:
         )
     if standing(header, task) is not None:  # it was up to date, or not asked for
         if header.source is None:
-            raise InputError(f"{task} is no part of run {home.id}: say --workflow FILE")
+            raise InputError(
+                f"{task} is no part of run {home.id}: name the workflow's file, "
+                f"`foreplan shell FILE {task}`"
+            )
         options = header.options
         return _of_file(Path(header.source), home.data, task, options.params, options.absolute)
     work = Workload(header.workflow, directory=home.data, absolute=header.options.absolute)

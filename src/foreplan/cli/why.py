@@ -7,15 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from foreplan.cli.shared.options import (
-    LastRun,
     ParamOptions,
     RunDirectory,
-    TaskName,
+    TaskQuestion,
+    TaskWords,
     json_option,
-    run_of_task,
     with_groups,
 )
 from foreplan.cli.shared.tables import say, table
@@ -35,14 +32,7 @@ NOW = {"stale": "it would run", "unsure": "it may have to run"}  # where it is n
 
 @with_groups
 def why(
-    task: TaskName,
-    run: LastRun = None,
-    workflow: Annotated[
-        Path | None,
-        typer.Option(
-            "--workflow", "-w", help="Ask of this file, and of what is there now, not of a run."
-        ),
-    ] = None,
+    words: TaskWords,
     directory: RunDirectory = Path(),
     as_json: Annotated[bool, json_option("all that is known")] = False,
     *,
@@ -52,31 +42,30 @@ def why(
 
     It is asked of the plan, the journal and the store, and changes nothing; the run may be under
     way. For each processor it is told when the task would end there, and the run, everything else
-    as planned. With `-w` no run is asked: whether the task is up to date, and if not, why.
+    as planned. With a workflow's file no run is asked: whether the task is up to date now, and if
+    not, why.
 
     Example: `foreplan why train`
 
     Example: `foreplan why train words-2026 --json` (of another run)
 
-    Example: `foreplan why train -w pipeline.yaml` (would it run now, and why?)
+    Example: `foreplan why pipeline.yaml train` (would it run now, and why?)
     """
-    told = _asked(task, run, workflow, directory, params)
+    told = _asked(TaskQuestion.read(words), directory, params)
     if as_json:
         print(json.dumps(_plain(told.to_dict()), indent=1, allow_nan=False))
         return
     _show(told)
 
 
-def _asked(
-    task: str, run: str | None, workflow: Path | None, directory: Path, params: ParamOptions
-) -> Why:
+def _asked(question: TaskQuestion, directory: Path, params: ParamOptions) -> Why:
     from foreplan.report.why import why_in_run, why_now
 
-    home = run_of_task(directory, run, workflow, f"foreplan why {task}", params)
+    home = question.find_run(directory, "why", params)
     if home is not None:
-        return why_in_run(home, task)
-    assert workflow is not None
-    return why_now(directory, workflow, task, params.values())
+        return why_in_run(home, question.task)
+    assert question.workflow is not None
+    return why_now(directory, question.workflow, question.task, params.values())
 
 
 def _plain(value: Any) -> Any:

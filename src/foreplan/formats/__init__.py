@@ -251,12 +251,25 @@ def _chosen(path: Path, name: str | None) -> Format:
         if name not in FORMATS:
             raise InputError(unknown_name("format", name, FORMATS))
         return FORMATS[name]
-    suffixes = {suffix: f for f in FORMATS.values() for suffix in f.suffixes}
-    # a rescue file of DAGMan is called x.dag.rescue001
-    suffix = Path(re.sub(r"(?<=\.dag)\.rescue[0-9]{3}$", "", path.name)).suffix
-    if suffix.lower() not in suffixes:
+    suffix = _suffix(path)
+    suffixes = _by_suffix()
+    if suffix not in suffixes:
         raise InputError(unknown_name("suffix", suffix, suffixes))
-    return suffixes[suffix.lower()]
+    return suffixes[suffix]
+
+
+def is_workflow_name(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is called like a workflow: by its suffix, or `-` for stdin."""
+    return is_stdin(path) or _suffix(Path(path)) in _by_suffix()
+
+
+def _by_suffix() -> dict[str, Format]:
+    return {suffix: f for f in FORMATS.values() for suffix in f.suffixes}
+
+
+def _suffix(path: Path) -> str:
+    # a rescue file of DAGMan is called x.dag.rescue001
+    return Path(re.sub(r"(?<=\.dag)\.rescue[0-9]{3}$", "", path.name)).suffix.lower()
 
 
 def _check_suffix(path: Path, kind: str) -> None:

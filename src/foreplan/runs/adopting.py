@@ -14,6 +14,7 @@ from foreplan.runs.expansions import with_expansions
 from foreplan.runs.home import check_system
 from foreplan.runs.options import Options
 from foreplan.runs.surveys import survey_of
+from foreplan.store.graph import WorkflowGraph
 from foreplan.store.parts import Part, make_folder, parse
 from foreplan.store.store import StoreError
 from foreplan.store.survey import State, Survey
@@ -37,6 +38,11 @@ def adopt_files(workflow: Workflow, directory: Path, files: Sequence[str]) -> li
     finally:
         part.close()
     return [workflow.task_names[task] for task in tasks]
+
+
+def makes(workflow: Workflow, directory: Path, file: str) -> bool:
+    """Return whether a task of a workflow makes a file, tasks added by earlier runs included."""
+    return file in WorkflowGraph(with_expansions(workflow, Options(directory=directory))).maker
 
 
 def _check_adopted(survey: Survey, tasks: Collection[int]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foreplan.durable import reason
 from foreplan.errors import InputError
-from foreplan.runs.home import RunHome, runs
+from foreplan.files import printable
+from foreplan.runs.home import RunHome, check_private, runs
 from foreplan.runs.journal import RULES, decode, read_header, scan
 from foreplan.runs.lock import is_driven
 from foreplan.runs.options import parameters
@@ -114,9 +116,32 @@ def _seconds(lines: list[bytes]) -> float | None:
 def last_source(directory: Path) -> tuple[str, dict[str, Any]]:
     """The file of the workflow that was run last in a directory, and its parameters."""
     for home in runs(directory):
-        if source := read_header(home.journal).get("source"):
-            return str(source), kept_params(home)
-    raise InputError("no workflow was run here yet: name its file with --workflow")
+        if source := _source_of(home):
+            return source, kept_params(home)
+    raise InputError("no workflow was run here yet: name its file, `foreplan adopt FILE OUTPUT`")
+
+
+def last_run_of(workflow: Path, directory: Path) -> RunHome:
+    """Return the last run of a workflow's file in a directory."""
+    wanted = os.path.realpath(workflow)
+    for home in runs(directory):
+        source = _source_of(home)
+        if source is not None and os.path.realpath(source) == wanted:
+            check_private(home.path)
+            return home
+    raise InputError(
+        f"it was not run in {directory.absolute()}: `foreplan runs` lists the runs there, --dir "
+        "names another directory",
+        source=printable(workflow),
+    )
+
+
+def _source_of(home: RunHome) -> str | None:
+    """Return the workflow's file of a run; None if it has none, or its journal is unreadable."""
+    try:
+        return read_header(home.journal).get("source")
+    except (OSError, ValueError):
+        return None
 
 
 def kept_params(home: RunHome) -> dict[str, Any]:

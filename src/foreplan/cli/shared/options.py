@@ -30,12 +30,13 @@ WorkflowFile = Annotated[
     Path, typer.Argument(help="The workflow: YAML, JSON, WfFormat, STG, DOT, DAGMan; - is stdin.")
 ]
 RunId = Annotated[str, typer.Argument(help="The run: its id, the beginning of its id, or `last`.")]
-TaskName = Annotated[str, typer.Argument(help="The task, by its name.")]
-LastRun = Annotated[
-    str | None,
+TaskWords = Annotated[
+    list[str],
     typer.Argument(
-        help="The run: its id, the beginning of its id, or `last`.",
-        show_default="the last one, if there is any",
+        metavar="[WORKFLOW] TASK [RUN]",
+        help="The task by its name; after it the run, if not the last one: its id, the beginning "
+        "of its id, or `last`. Or, before it, the workflow's file: the first of two words is that "
+        "file if it ends in `.yaml` or another suffix of workflows.",
     ),
 ]
 RunDirectory = Annotated[
@@ -58,30 +59,50 @@ def json_option(what: str) -> Any:
     return typer.Option("--json", help=f"Print {what} as JSON.")
 
 
-def run_of_task(
-    directory: Path,
-    run: str | None,
-    workflow: Path | None,
-    asked: str,
-    params: ParamOptions,
-) -> RunHome | None:
-    """The run that a question about a task is about; None if it is about a workflow's file."""
-    from foreplan.files import near
-    from foreplan.runs.home import LAST, RunHome, check_system, runs
+class TaskQuestion(NamedTuple):
+    """A task, and the run or the workflow's file that it belongs to."""
 
-    check_system()
-    if workflow is not None:
-        if run is not None:
-            raise InputError("ask of a run, or with --workflow of a file: not of both")
-        return None
-    if any(params):
-        raise InputError("a run has its parameters: --set and --params go with --workflow")
-    if run is None and not runs(directory):
-        raise InputError(
-            f"nothing was run in {near(directory.absolute())} yet: say whose task it is, "
-            f"`{asked} --workflow FILE`"
-        )
-    return RunHome.find(directory, run or LAST)
+    task: str
+    run: str | None = None
+    workflow: Path | None = None
+
+    @staticmethod
+    def read(words: Sequence[str]) -> TaskQuestion:
+        """Tell the words `[WORKFLOW] TASK [RUN]` apart."""
+        from foreplan.formats import is_workflow_name
+
+        first, *others = words
+        if not others:
+            return TaskQuestion(first)
+        if is_workflow_name(first):
+            if len(others) > 1:
+                raise InputError(
+                    f"{first} is a workflow's file and {others[1]!r} a run: name one of them"
+                )
+            return TaskQuestion(others[0], workflow=Path(first))
+        if len(others) > 1:
+            raise InputError(f"{len(words)} words are too many: name a task, and its run or file")
+        return TaskQuestion(first, others[0])
+
+    def find_run(self, directory: Path, command: str, params: ParamOptions) -> RunHome | None:
+        """Return the run, or None if the question is about the workflow's file."""
+        from foreplan.files import near
+        from foreplan.runs.home import LAST, RunHome, check_system, runs
+
+        check_system()
+        if self.workflow is not None:
+            return None
+        again = f"`foreplan {command} FILE {self.task}`"
+        if any(params):
+            raise InputError(
+                f"a run has its parameters: --set and --params go with a workflow's file, {again}"
+            )
+        if self.run is None and not runs(directory):
+            raise InputError(
+                f"nothing was run in {near(directory.absolute())} yet: name the workflow's file, "
+                f"{again}"
+            )
+        return RunHome.find(directory, self.run or LAST)
 
 
 # what a workflow with parameters is given
