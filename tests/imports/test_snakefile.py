@@ -18,7 +18,7 @@ def job(rule: str, command: str | None = None, **more: Any) -> dict[str, Any]:
         "rule": rule, "wildcards": {}, "kind": "shell", "command": command, "inputs": [],
         "outputs": [], "flags": {}, "input_flags": [], "log": [], "benchmark": None, "threads": 1,
         "resources": {}, "shell_exec": None, "retries": 0, "checkpoint": False, "conda": None,
-        "conda_file": False, "container": None, "modules": False,
+        "conda_file": False, "container": None, "modules": False, "copies": False,
     }  # fmt: skip
     return plain | more
 
@@ -151,13 +151,28 @@ def test_through_snakemake() -> None:
     )
 
 
+def test_a_job_that_only_touches_its_outputs() -> None:
+    made = job(
+        "done", kind="none", inputs=["a"], outputs=["b c", "d"],
+        flags={"b c": ["touch"], "d": ["touch", "temp"]},
+    )  # fmt: skip
+    task = translated(made).content["tasks"]["done"]
+    assert (task["run"], task["inputs"]) == ("touch 'b c' d", ["a"])
+    assert task["outputs"] == ["b c", {"path": "d", "temp": True}]
+
+
 REFUSED = [
     ([job("a", kind="run"), job("b", kind="script")], r"a \(run:\), b \(script:\); --through-sn"),
     ([job("split", "x", checkpoint=True)], "checkpoints are not known before .*: split"),
     ([job("a", "x", outputs=["f"], flags={"f": ["pipe"]})], r"nothing like pipe\(\): a"),
     ([job("a", "x", input_flags=["storage_object"])], "nothing like storage: a"),
     ([job("a", "head -n <TBD> b")], "depend on files that are not there yet: a"),
-    ([job("a", kind="none", outputs=["f"])], "the rule a has outputs, but no command"),
+    ([job("a", kind="none", outputs=["f"])], r"neither a command nor touch\(\): a"),
+    (
+        [job("a", kind="none", outputs=["f", "g"], flags={"g": ["touch"]})],
+        r"neither a command nor touch\(\): a",
+    ),
+    ([job("a", "sh /cache/x.sh", copies=True)], r"whose copies Snakemake removes: a"),
     ([job("all", kind="none")], "there is nothing to run"),
     (
         [job("a", "x", benchmark="b.tsv"), job("b", "y", inputs=["b.tsv"])],

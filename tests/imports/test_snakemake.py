@@ -74,6 +74,29 @@ def test_through_snakemake(home: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @needs_snakemake
+def test_sources_by_their_own_paths(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert PROGRAM is not None
+    text = 'rule a:\n    input: workflow.source_path("x.sh")\n'
+    text += '    output: "a"\n    shell: "{input}"\n'
+    for folder in ("rules", "else"):
+        Path(folder).mkdir()
+    Path("rules/x.sh").touch()
+    Path("rules/Snakefile").write_text(text)
+    bring("rules/Snakefile", "--snakemake", PROGRAM)
+    spec = load("workflow.yaml")
+    assert (spec.spec(0).run, spec.item_names) == ("rules/x.sh", ("a", "rules/x.sh"))
+    bring("rules/Snakefile", "--snakemake", PROGRAM, "--dir", "else")
+    assert load("workflow.yaml").spec(0).run == str(tmp_path / "rules/x.sh")
+    early = 'source = workflow.source_path("x.sh")\nworkdir: "else"\n'
+    Path("rules/Snakefile").write_text(early + text)
+    with pytest.raises(InputError, match="put `workdir:` first"):
+        bring("rules/Snakefile", "--snakemake", PROGRAM)
+
+
+@needs_snakemake
 def test_the_directory_that_the_snakefile_says(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

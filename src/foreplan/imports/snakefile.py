@@ -32,6 +32,8 @@ NO_SNAKEMAKE = (
     "program is"
 )
 APPTAINER, CONDA = SOFTWARE = ("apptainer", "conda")
+TOUCHED = "none"  # the kind of a job without a command: it only touches its outputs
+OWN = ("shell", TOUCHED)  # kinds of jobs that foreplan runs itself
 TOLD = 15  # lines of what Snakemake says
 UNKNOWN = "<TBD>"  # what Snakemake writes where it cannot know yet
 # flags of files that a fixed graph of commands cannot have
@@ -146,7 +148,7 @@ class Translation:
     ) -> None:
         self.found, self.directory, self.name, self.again = found, directory, name, again
         self.software = software
-        self.jobs = [job for job in found["jobs"] if job["kind"] != "none"]
+        self.jobs = [job for job in found["jobs"] if job["kind"] != "none" or job["outputs"]]
         for job in self.jobs:
             for key in ("inputs", "outputs", "log"):
                 job[key] = list(dict.fromkeys(map(os.path.normpath, job[key])))
@@ -195,7 +197,7 @@ class Translation:
     def _problems(self) -> Iterator[str]:
         if names := self._rules(lambda job: job["checkpoint"]):
             yield f"checkpoints are not known before they have run: {names}"
-        others = {job["rule"]: job["kind"] for job in self.jobs if job["kind"] != "shell"}
+        others = {job["rule"]: job["kind"] for job in self.jobs if job["kind"] not in OWN}
         if others and self.again is None:
             said = first_few((f"{rule} ({kind}:)" for rule, kind in others.items()), 10)
             yield f"no shell commands: {said}; --through-snakemake runs these jobs by Snakemake"
@@ -212,9 +214,13 @@ class Translation:
                 f"environments that are described by a file are not made by foreplan: {names}; "
                 "make them, and name them in the Snakefile"
             )
-        for job in self.found["jobs"]:
-            if job["kind"] == "none" and job["outputs"]:
-                yield f"the rule {job['rule']} has outputs, but no command"
+        if names := self._rules(lambda job: job["kind"] == TOUCHED and _untouched(job)):
+            yield f"rules have outputs, but neither a command nor touch(): {names}"
+        if names := self._rules(lambda job: job["copies"]):
+            yield (
+                "workflow.source_path() gives files that are not on this machine, and whose copies "
+                f"Snakemake removes: {names}; put them beside the Snakefile"
+            )
         measured = {job["benchmark"] for job in self.jobs if job["benchmark"]}
         if names := self._rules(lambda job: measured.intersection(job["inputs"])):
             yield f"benchmark files are not written by foreplan, but read: {names}"
@@ -277,6 +283,8 @@ class Translation:
 
     def _command(self, job: Mapping[str, Any]) -> dict[str, str]:
         """The command, and its shell if that is not foreplan's own, which is Snakemake's."""
+        if job["kind"] == TOUCHED:
+            return {"run": f"touch {shlex.join(_products(job))}"}
         if job["kind"] != "shell":
             return {"run": self._through(job)}
         shell = self.found["shell"]
@@ -375,6 +383,12 @@ def _products(job: Mapping[str, Any]) -> list[str]:
 def _flagged(job: Mapping[str, Any], flag: str) -> list[str]:
     """The outputs with a flag."""
     return [os.path.normpath(file) for file, flags in job["flags"].items() if flag in flags]
+
+
+def _untouched(job: Mapping[str, Any]) -> list[str]:
+    """The outputs that touch() does not make."""
+    touched = _flagged(job, "touch")
+    return [file for file in job["outputs"] if file not in touched]
 
 
 def _flags(job: Mapping[str, Any]) -> set[str]:

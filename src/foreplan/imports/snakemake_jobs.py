@@ -33,6 +33,7 @@ def main() -> int:
     quiet = OutputSettings(quiet=set(Quietness.all()) - {Quietness.ALL}, nocolor=True)
     if hasattr(quiet, "enable_file_logging"):  # of later versions
         quiet.enable_file_logging = False
+    _keep_paths_of_sources()
     with SnakemakeApi(quiet) as api, contextlib.redirect_stdout(sys.stderr):
         try:
             workflow_api = api.workflow(
@@ -48,6 +49,7 @@ def main() -> int:
             dag_api = workflow_api.dag(
                 DAGSettings(targets=frozenset(asked["targets"]), forceall=True)
             )
+            _check_directory()
             dag_api.execute_workflow(executor="dryrun")
             workflow = workflow_api._workflow
             found = {
@@ -65,6 +67,34 @@ def main() -> int:
             return 1
     Path(sys.argv[2]).write_text(json.dumps(found), encoding="utf-8")
     return 0
+
+
+_directories: set[str] = set()  # that paths of sources are relative to
+
+
+def _keep_paths_of_sources() -> None:
+    """Have `workflow.source_path` return a local source itself, not a copy that is soon removed."""
+    from snakemake.sourcecache import LocalSourceFile, SourceCache
+
+    copy_of = SourceCache.get_path
+
+    def get_path(cache: Any, source: Any, *more: Any) -> str:
+        copy = copy_of(cache, source, *more)  # fails if it cannot be read
+        if not isinstance(source, LocalSourceFile):
+            return str(copy)
+        path, directory = os.path.abspath(source.get_path_or_uri(secret_free=False)), os.getcwd()
+        if not path.startswith(directory + "/"):
+            return path
+        _directories.add(directory)
+        return os.path.relpath(path, directory)
+
+    SourceCache.get_path = get_path  # type: ignore[method-assign, unused-ignore]
+
+
+def _check_directory() -> None:
+    """Refuse paths of sources that were relative to another directory than the final one."""
+    if _directories - {os.getcwd()}:
+        raise ValueError("workflow.source_path() is called before `workdir:`: put `workdir:` first")
 
 
 def _shell() -> dict[str, Any]:
@@ -87,11 +117,14 @@ def _job(job: Any, workflow: Any) -> dict[str, Any]:
         for name, value in job.resources.items()
         if not name.startswith("_") and isinstance(value, int | float)
     }
+    command = job.shellcmd if kind == "shell" and not job.is_norun else None
+    copies = str(workflow.sourcecache.runtime_cache_path)
     return {
         "rule": rule.name,
         "wildcards": {name: str(value) for name, value in job.wildcards_dict.items()},
         "kind": "none" if job.is_norun else kind,
-        "command": job.shellcmd if kind == "shell" and not job.is_norun else None,
+        "command": command,
+        "copies": any(copies in text for text in (command or "", *map(str, job.input))),
         "inputs": _unique(job.input),
         "outputs": _unique(job.output),
         "flags": {str(file): sorted(file.flags) for file in job.output if file.flags},
