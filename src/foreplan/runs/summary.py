@@ -140,7 +140,7 @@ def _source_of(home: RunHome) -> str | None:
     """Return the workflow's file of a run; None if it has none, or its journal is unreadable."""
     try:
         return read_header(home.journal).get("source")
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return None
 
 
