@@ -23,7 +23,7 @@ FRAME = b"%08x %b\n"  # a line: the checksum of what it holds, and that, without
 _SUM = 8  # hexadecimal digits
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # no effect on files
 _KINDS = (
-    (stat.S_ISFIFO, "a named pipe (fifo)"),
+    (stat.S_ISFIFO, "a named pipe (FIFO)"),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISCHR, "a device"),
@@ -99,8 +99,7 @@ class IrregularFileError(OSError):
 
 def _not_a_file(path: str | os.PathLike[str], state: os.stat_result) -> IrregularFileError:
     kind = next((name for is_kind, name in _KINDS if is_kind(state.st_mode)), "something else")
-    text = f"it is {kind}, not a file: remove it"
-    return IrregularFileError(errno.EINVAL, text, os.fspath(path))
+    return IrregularFileError(errno.EINVAL, f"{path} is {kind}, not a file: remove it")
 
 
 def make_file(path: Path) -> int:
@@ -149,6 +148,8 @@ def sync_directory(path: Path) -> None:
 
 def reason(error: OSError) -> str:
     """An error of the system in a few words."""
+    if isinstance(error, IrregularFileError):
+        return str(error.strerror)  # it names the file
     return (error.strerror or type(error).__name__).lower()
 
 

@@ -308,3 +308,40 @@ def test_after_a_failure_the_advice_is_to_run_and_after_a_stop_to_resume(
     again = printed.splitlines()[-1].partition("do what is left: ")[2]
     assert again.endswith(" c --dir ..")
     failed(*again.split()[1:], cwd=folder / "sub")
+
+
+def test_the_home_of_a_run_is_removed(folder: Path) -> None:
+    tasks = chain(folder)
+    tasks["a"]["run"] += "; rm -rf $FOREPLAN_DIR/.foreplan"
+    write_workflow(folder, tasks)
+    done = foreplan("run", "wf.yaml", *ON, "--quiet", cwd=folder)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    errors = done.stderr.splitlines()[2:]  # after its strategy and its name
+    assert len(errors) == 1
+    assert errors[0].endswith(
+        "what it has published is there, and `foreplan run` does what is left"
+    )
+
+
+def test_what_a_killed_run_left_behind_is_told(folder: Path) -> None:
+    gate = Gate(folder)
+    write_workflow(folder, {"a": {"run": f"{gate.command}; echo old > a", "outputs": ["a"]}})
+    with started("run", "wf.yaml", *ON, cwd=folder) as first:
+        gate.wait()
+        first.process.kill()
+        first.end()
+    killed = the_id(folder)
+    write_workflow(folder, {"a": {"run": "echo new > a", "outputs": ["a"]}})
+    dry = succeed("run", "wf.yaml", "-n", *ON, cwd=folder)
+    assert dry.startswith("would end 1 process that the killed run ")
+    data = json.loads(succeed("run", "wf.yaml", "-n", "--json", *ON, cwd=folder))
+    assert data["notes"] == dry.splitlines()[:1]
+    done = foreplan("run", "wf.yaml", *ON, "--quiet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"ended 1 process that the killed run {killed} left behind" in done.stderr.splitlines()
+    gate.open()  # for nobody
+    gate.close()
+    assert (folder / "a").read_text() == "new\n"
+    again = foreplan("run", "wf.yaml", *ON, cwd=folder)
+    assert "ended" not in again.stdout + again.stderr

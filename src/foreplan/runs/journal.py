@@ -32,6 +32,10 @@ class JournalError(ForeplanError):
     """The journal or the home of a run cannot be read or written; says what to do."""
 
 
+class JournalRemovedError(JournalError):
+    """Somebody has deleted the journal of a run under way, so the run cannot be resumed."""
+
+
 def plain(value: Any) -> Any:
     """The value as JSON can hold it: inf, -inf and nan as these words; keys as text.
 
@@ -257,8 +261,12 @@ class Journal:
         """Nobody else may have written to the file, nor removed it: that would be no journal."""
         state = os.fstat(descriptor)
         if state.st_nlink == 0:
-            self._broken = "the file has been deleted"
-        elif state.st_size != self._length:
+            raise JournalRemovedError(
+                f"{self.path}: somebody has deleted the journal while the run was going on, so it "
+                "ends here and cannot be resumed; what it has published is there, and `foreplan "
+                "run` does what is left"
+            )
+        if state.st_size != self._length:
             self._broken = "the file has been changed by another program"
         if self._broken:
             raise self._failure(self._broken)

@@ -366,7 +366,7 @@ def _claims_of(top: Path, home: RunHome) -> Iterator[tuple[RunHome, list[str]]]:
     except FileNotFoundError:
         return
     except IrregularFileError as error:
-        raise InputError(reason(error), source=str(path)) from None
+        raise InputError(reason(error)) from None
     except (OSError, ValueError, TypeError, AttributeError) as error:
         live = next((r for r in _homes(top) if r != home and is_driven(r)), None)
         if live is None:

@@ -396,7 +396,8 @@ def find_rest(
 def _remove_unused(home: RunHome) -> None:
     """A run that has not even begun its journal leaves nothing behind."""
     if not home.journal.exists():
-        release(home)
+        with suppress(ForeplanError, OSError):  # what led here is told, not what follows from it
+            release(home)
         shutil.rmtree(home.path, ignore_errors=True)
 
 

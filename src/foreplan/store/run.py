@@ -190,4 +190,5 @@ class RunStore:
 
     def _keep_news(self) -> None:
         if news := self._survey.take_news():
-            append(self.folder, self.run, news)
+            with suppress(OSError):  # then it is found out again
+                append(self.folder, self.run, news)

@@ -27,6 +27,7 @@ from foreplan.report.words import (
     recovery_of,
 )
 from foreplan.runs.home import check_system
+from foreplan.runs.journal import JournalRemovedError
 from foreplan.runs.surveys import uses_store
 from foreplan.store.content import CONTENT
 
@@ -66,9 +67,10 @@ def drive(
             raise typer.Exit(INTERRUPTED) from None
         except ForeplanError as error:
             if shown.id is not None:  # it had begun
-                again = command("resume", shown.id, directory)
-                advice = f"the run ends here; once that is repaired, `{again}` resumes it"
-                print(advice, file=sys.stderr)
+                if not isinstance(error, JournalRemovedError):
+                    again = command("resume", shown.id, directory)
+                    advice = f"the run ends here; once that is repaired, `{again}` resumes it"
+                    print(advice, file=sys.stderr)
                 message = f"run {shown.id} cannot continue: {error}"
                 notify(notified, shown.id, "error", shown.ended, message)
             raise

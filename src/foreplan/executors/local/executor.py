@@ -468,12 +468,17 @@ class LocalJobs(Jobs):
 
     def clear(self) -> None:
         """Remove what attempts have left, once nothing runs; but not what is to be looked at."""
-        for entry in os.scandir(os.path.join(self.home, "attempts")):
+        try:
+            entries = list(os.scandir(os.path.join(self.home, "attempts")))
+        except OSError:  # somebody has removed it: the journal's next line tells
+            return
+        for entry in entries:
             if entry.path == self.done or entry.name.endswith(KEPT):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 remove(entry.path)
-            else:
+                continue
+            with contextlib.suppress(OSError):  # it is busy, and is left to `foreplan clean`
                 os.unlink(entry.path)
 
     def report(self, processor: int) -> str:
