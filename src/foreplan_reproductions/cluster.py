@@ -74,7 +74,7 @@ def find_cluster(on: str) -> Scheme:
         scheme.check(on)
         if scheme.package:
             return scheme
-    raise InputError(f"must be dask://host:port, not {on!r}", place="--on")
+    raise InputError(f"must be dask://host:port or tls://host:port, not {on!r}", place="--on")
 
 
 @contextmanager

@@ -43,7 +43,9 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same figures; times differ.")] = 0,
     on: Annotated[
         str | None,
-        typer.Option(help="`aheft` on a Dask cluster: dask://host:port.", metavar="WHERE"),
+        typer.Option(
+            help="`aheft` on a Dask cluster: dask://host:port or tls://host:port.", metavar="WHERE"
+        ),
     ] = None,
     stg: Annotated[
         Path | None,

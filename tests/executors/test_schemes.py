@@ -26,7 +26,9 @@ def test_every_folder_is_a_scheme() -> None:
         assert scheme.examples in examples()
 
 
-@pytest.mark.parametrize("on", ["loca", "", "Local", "../local", "dask:x", "dask", 5, None])
+@pytest.mark.parametrize(
+    "on", ["loca", "", "Local", "../local", "dask:x", "dask", "tls:x", "tls://", 5, None]
+)
 def test_no_place(on: Any) -> None:
     with pytest.raises(InputError, match="is no place to run") as caught:
         find_scheme(on).check(on)
@@ -77,7 +79,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 @pytest.mark.usefixtures("installed")
 def test_another_package_declares_one() -> None:
     assert find_scheme("moon:tycho").name == "moon"
-    with pytest.raises(InputError, match="`dask://host:port`, or `moon:crater`"):
+    with pytest.raises(InputError, match="`tls://host:port`, or `moon:crater`"):
         find_scheme("mars")
 
 

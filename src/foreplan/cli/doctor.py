@@ -28,7 +28,7 @@ REFUSED = "not here: they need Linux or macOS, WSL or a Linux container"
 MODULES = {"PyYAML": "yaml", "pillow": "PIL"}  # where the module is not called like its package
 PURPOSES = {
     "bench": "`foreplan bench plan` beside anrg-saga",
-    "dask": "runs on Dask clusters (--on dask://host:port)",
+    "dask": "runs on Dask clusters (--on dask://host:port, tls://host:port)",
     "optimum": "the optimum in `foreplan bench budget`",
     "snakemake": "`foreplan import snakemake`, and `foreplan bench snakefile` beside it",
     "reproductions": "`foreplan reproduce aheft` on a Dask cluster",

@@ -61,6 +61,7 @@ class Scheme:
     name: ClassVar[str]
     examples: ClassVar[str]  # what `--on` may say, for people
     here: ClassVar[bool] = False  # it is this machine, with whatever is added
+    prefixes: ClassVar[tuple[str, ...]] = ()  # how addresses may begin, other than by the name
     package: ClassVar[str] = ""  # objects of this package may stand for a place, as a client does
 
     def check(self, on: Any) -> None:
@@ -113,11 +114,14 @@ class Scheme:
 
 
 def find_scheme(on: Any) -> Scheme:
-    """The kind of place that is asked for; only its own scheme is imported."""
+    """The kind of place that is asked for; where its name says it, only that one is imported."""
     if isinstance(on, str):
         name = on.partition(":")[0]
         if name in _own():
             return _of_folder(name)
+        for own in _own():
+            if name in _of_folder(own).prefixes:
+                return _of_folder(own)
         if (found := _declared(name)) is not None:
             return found
     else:

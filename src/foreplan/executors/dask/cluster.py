@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
+import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
+import dask.config
 import numpy as np
 from distributed import Client
+from distributed.security import Security
 
 from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.dask.messages import Message, Worker, unpack
@@ -27,6 +31,8 @@ from foreplan.quantities import duration
 LINK = Link(time_per_unit=1e-8, startup=1e-3)  # 100 MB/s
 SHARED = "shared"
 _TOGETHER = 0.001  # seconds; what is told to the scheduler within it travels together
+_PROBED_IN = 2.0  # seconds until a scheduler must have answered to TLS
+_FILES = tuple(f"distributed.comm.tls.{key}" for key in ("ca-file", "client.cert", "client.key"))
 _DISMISSED_IN = 5.0  # seconds until a worker that does not answer is left alone
 AT_ONCE = Link(time_per_unit=0.0)  # between workers that see one directory
 
@@ -295,13 +301,78 @@ def _machine_name(address: str, name: Any, host: str, taken: set[str]) -> str:
 
 
 def connect(address: str, timeout: float) -> Any:
-    """A client of the scheduler at this address."""
+    """Return a client of the scheduler at this address."""
+    security = _security_for(address)
     try:
         make: Any = Client  # it has no types
-        return make(address, set_as_default=False, timeout=timeout)
+        return make(address, set_as_default=False, timeout=timeout, security=security)
     except (OSError, TimeoutError, ValueError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"no Dask scheduler answers at {address}: {first}") from None
+        raise InputError(_explain(address, error)) from None
+
+
+def _security_for(address: str) -> Any:
+    """Return the certificates of Dask's configuration; refuse what cannot work with them.
+
+    A client that fails for them while it is made is not closed properly.
+    """
+    if dask.config.get("distributed.client.security-loader", None):
+        return None  # the client asks it
+    security: Any = Security()  # type: ignore[no-untyped-call]
+    if not address.startswith("tls://"):
+        if security.require_encryption:
+            raise InputError(
+                "Dask's configuration requires encryption (distributed.comm.require-encryption): "
+                f"say tls:// instead of dask:// for {address.partition('://')[2]}"
+            )
+        return security
+    given = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
+    files = dict(zip(_FILES, given, strict=True))
+    for key, file in files.items():  # the text of a certificate may stand there, too
+        if file and "\n" not in file and not os.path.exists(file):
+            raise InputError(f"there is no file {file}, but Dask's configuration has it as {key}")
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except (OSError, ValueError) as error:
+        raise InputError(f"Dask's {', '.join(_FILES)} cannot be used: {error}") from None
+    if context is None:
+        lacking = ", ".join(key for key in _FILES if not files[key])
+        raise InputError(f"TLS needs certificates: set {lacking} in Dask's configuration")
+    return security
+
+
+def _explain(address: str, error: BaseException) -> str:
+    """Return why no client of a scheduler could be made."""
+    kind, _, place = address.partition("://")
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the certificate of the Dask scheduler at {address} does not match {_FILES[0]}"
+    if isinstance(cause, ssl.SSLEOFError) or "_ALERT_" in first:
+        return f"the Dask scheduler at {address} refuses the certificate of {_FILES[1]}"
+    advice = ""
+    if kind == "tls" and not _uses_tls(place):
+        advice = f"; is it without TLS? then say dask://{place}"
+    elif kind != "tls" and _uses_tls(place):
+        advice = f"; it uses TLS: say tls://{place}"
+    return f"no Dask scheduler answers at {address}: {first}{advice}"
+
+
+def _uses_tls(place: str) -> bool:
+    """Return whether whoever listens at a host and port answers to TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # nothing is sent to it
+    host, _, port = place.rpartition(":")
+    try:
+        with (
+            socket.create_connection((host.strip("[]"), int(port)), _PROBED_IN) as plain,
+            context.wrap_socket(plain),
+        ):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _named(worker: Worker) -> list[str]:

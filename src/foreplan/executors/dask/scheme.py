@@ -1,4 +1,4 @@
-"""`--on dask://host:port`: the workers of a Dask cluster."""
+"""`--on dask://host:port`, or `tls://host:port`: the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from foreplan.contracts import Machines
     from foreplan.model import Platform
 
-_BEGIN = "dask://"
+_PLAIN = "dask://"
+_TLS = "tls://"  # with the certificates of Dask's own configuration
 _PATIENCE = 5.0  # seconds for a scheduler to answer that may not be there any more
 _NOT_HERE = f"Dask is not installed here: {install_command('dask')}"
 
@@ -23,12 +24,15 @@ class Dask(Scheme):
     """The address of a scheduler, or a client of it."""
 
     name = "dask"
-    examples = "`dask://host:port`"
+    examples = "`dask://host:port`, `tls://host:port`"
+    prefixes = ("tls",)
     package = "distributed"
 
     def check(self, on: Any) -> None:
         """Refuse what is no address."""
-        if isinstance(on, str) and (not on.startswith(_BEGIN) or on == _BEGIN):
+        if isinstance(on, str) and (
+            not on.startswith((_PLAIN, _TLS)) or not on.partition("://")[2]
+        ):
             raise no_place(on)
 
     def check_work(self, work: Workload) -> None:
@@ -89,7 +93,8 @@ class Dask(Scheme):
         """The address that a client has."""
         if isinstance(on, str):
             return on
-        return _BEGIN + str(on.scheduler.address).partition("://")[2]
+        kind, _, address = str(on.scheduler.address).partition("://")
+        return (_TLS if kind == "tls" else _PLAIN) + address
 
     def look(self, on: Any) -> tuple[Platform, tuple[str, ...]]:
         """The threads of the workers that are there."""
@@ -135,7 +140,9 @@ class Dask(Scheme):
     def _client(self, on: Any) -> Any:
         """The address of a scheduler, or a client of it."""
         self.check(on)
-        return f"tcp://{on.removeprefix(_BEGIN)}" if isinstance(on, str) else on
+        if isinstance(on, str) and on.startswith(_PLAIN):
+            return f"tcp://{on.removeprefix(_PLAIN)}"
+        return on
 
 
 SCHEME = Dask()
