@@ -35,6 +35,7 @@ _WILD = re.compile(r"[*?]|\[[^]]+\]")
 _ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
 _ARITHMETIC = re.compile(r"\(\(.*?\)\)", re.DOTALL)
 _COMPARISONS = ("=", "==", "!=", "=~")
+_NEXT_COMMAND = re.compile(r"[;&|(\n]")
 _AFTER_O = re.compile(rf"(?<!\S)-o\s+([^{_ENDS}]+)")  # within quotes
 
 
@@ -94,6 +95,21 @@ def _tidy(parts: Iterable[str]) -> frozenset[str]:
         for part in parts
         if part and "\0" not in part
     )
+
+
+def touched_files(command: str) -> frozenset[str]:
+    """Return the files that a command only touches: they show that it has run."""
+    touched: set[str] = set()
+    others: set[str] = set()
+    program = ""
+    for word in _words(command):
+        if not program or _NEXT_COMMAND.search(word.gap):
+            program = word.text
+        elif program == "touch" and ">" not in word.gap:
+            touched.add(word.text)
+        else:
+            others.add(word.text)
+    return _tidy(touched) - _tidy(others)
 
 
 def redirected_files(command: str, shell: str | None) -> frozenset[str]:

@@ -229,7 +229,7 @@ def commands(*runs: tuple[str, list[str], list[str]], timeout: float | None = No
 
 
 COPY = (
-    ("cat in > mid; echo kept > side", ["in"], ["mid", "side"]),
+    ("cat in > mid; echo kept > side; echo lost > other", ["in"], ["mid", "side"]),
     ("cat mid mid > out", ["mid"], ["out"]),
 )
 
@@ -242,6 +242,8 @@ def test_commands(threads: str, home: Path, tmp_path: Path, shared: bool) -> Non
         first = finish(executor, 0, 0, 0)
         assert first.detail is not None
         assert first.detail["sizes"] == {"mid": 5, "side": 5}
+        undeclared = first.detail["undeclared"]
+        assert (undeclared["files"], undeclared["bytes"], *undeclared["names"]) == (1, 5, "other")
         finish(executor, 1, 1, 1)
     assert (tmp_path / "out").read_text() == "data\ndata\n"
     assert (tmp_path / "side").read_text() == "kept\n"

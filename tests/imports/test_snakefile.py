@@ -197,6 +197,20 @@ def test_what_is_left_out_is_told() -> None:
         assert word in notes
 
 
+def test_rules_whose_only_outputs_are_flags_are_named() -> None:
+    index = "bwa index ref.fa"
+    jobs = [
+        job("marked", index, outputs=["a.done"], flags={"a.done": ["touch"]}, log=["a.log"]),
+        job("touched", f"{index} && touch -c b.done", outputs=["b.done"]),
+        job("mixed", f"{index}; touch c.done; date > c", outputs=["c.done", "c"]),
+        job("written", "touch d; date >> d", outputs=["d"]),
+        job("empty", index, outputs=[]),
+    ]
+    (note,) = [note for note in translated(*jobs).notes if "flags" in note]
+    assert "the only outputs are flags" in note
+    assert note.endswith(": marked, touched; add the other files to `output:`")
+
+
 def test_no_such_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no program 'snakemake-that-is-not-here'"):
         snakemake_python("snakemake-that-is-not-here")

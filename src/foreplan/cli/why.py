@@ -78,6 +78,8 @@ def _plain(value: Any) -> Any:
 
 
 def _show(told: Why) -> None:
+    from foreplan.runs.undeclared import summarise_not_kept
+
     where = "" if told.run is None else f" (run {told.run}, {told.status})"
     say(f"{told.task}: {NOW.get(told.state, told.state)}{where}", "bold")
     if told.damage is not None:
@@ -96,6 +98,10 @@ def _show(told: Why) -> None:
     for move in told.moves:
         way = f"from {move.source} to {move.target}"
         _fact("moved", f"at {duration(move.time)} {way}: {move.reason}")
+    if told.undeclared is not None:
+        _fact("not kept", summarise_not_kept([told.undeclared]))
+    for line in told.stale:
+        _fact("warning", line)
     _show_attempts(told)
 
 

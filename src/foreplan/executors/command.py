@@ -114,6 +114,7 @@ class CommandOutcome:
     sizes: Mapping[str, int] = field(default_factory=dict)  # the outputs', in bytes
     contents: Mapping[str, Entry] = field(default_factory=dict)  # the outputs', for the store
     warning: str = ""
+    undeclared: Mapping[str, Any] | None = None  # see foreplan.executors.undeclared
     problem: str | None = None
     tail: str = ""  # the end of what it has printed
     log: str | None = None  # the file with all of it
@@ -312,6 +313,7 @@ class _Published:
     sizes: dict[str, int] = field(default_factory=dict)
     contents: Mapping[str, Entry] = field(default_factory=dict)
     warning: str = ""
+    undeclared: Mapping[str, Any] | None = None
 
 
 def _publish(
@@ -330,7 +332,9 @@ def _publish(
         published.contents, published.warning = told.contents, told.warning
 
     former = () if job.making is None else job.making.former
-    outputs = Publication(scratch).publish(job.outputs, note, job.protected, former)
+    publication = Publication(scratch)
+    outputs = publication.publish(job.outputs, note, job.protected, former)
+    published.undeclared = publication.undeclared
     if job.making is None:  # else the store's line says it
         line = done_line(job.task, job.attempt, ran.seconds, outputs)
         with suppress(OSError):  # without the note the attempt is only repeated

@@ -13,7 +13,7 @@ from foreplan.executors.kept import ENDING
 from foreplan.executors.paths import log_name
 from foreplan.executors.results import result_path, settle_result
 from foreplan.model.call import Call, Calls
-from foreplan.model.causes import CAUSE, PROTECTED, USED
+from foreplan.model.causes import CAUSE, PROTECTED, UNDECLARED, USED
 from foreplan.model.events import (
     OWN_FAULT,
     REUSED,
@@ -153,7 +153,12 @@ class Jobs:
         """How an attempt at a command has ended."""
         if outcome.problem is None:
             return self.finished(
-                job.attempt, outcome.seconds, outcome.sizes, outcome.warning, outcome.used
+                job.attempt,
+                outcome.seconds,
+                outcome.sizes,
+                outcome.warning,
+                outcome.used,
+                outcome.undeclared,
             )
         return self.failed(
             job.attempt,
@@ -175,11 +180,13 @@ class Jobs:
         sizes: Mapping[Any, int],
         warning: str = "",
         used: Mapping[str, Any] | None = None,
+        undeclared: Mapping[str, Any] | None = None,
     ) -> Event:
         """An attempt has ended well."""
         detail: dict[str, Any] = {"seconds": seconds, "sizes": dict(sizes)}
         detail |= {"warning": warning} if warning else {}
         detail |= {USED: dict(used)} if used else {}
+        detail |= {UNDECLARED: dict(undeclared)} if undeclared else {}
         return TaskFinished(attempt, 0.0, detail=detail)
 
     def begin(self, attempt: int, task: int) -> tuple[Making | None, Event | None]:

@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from foreplan.executors.trees import (
     TreeError,
@@ -18,6 +18,7 @@ from foreplan.executors.trees import (
     put_tree,
     temporary_beside,
 )
+from foreplan.executors.undeclared import MadeFiles, near_misses
 from foreplan.executors.workspace import AttemptError, Scratch, Status, protect, remove
 from foreplan.model.causes import MISSING_OUTPUT
 from foreplan.model.filenames import is_pattern, is_tree, matching_files
@@ -44,6 +45,7 @@ class Publication:
         self.path = scratch.path
         self.data = scratch.data
         self._temporaries: list[str] = []
+        self.undeclared: dict[str, Any] | None = None  # see `MadeFiles.report`
 
     def publish(
         self,
@@ -64,7 +66,9 @@ class Publication:
         found = {name: _look(os.path.join(self.path, name)) for name in names}
         missing = [name for name, status in found.items() if status is None]
         if missing:
-            raise AttemptError(_missing(missing, len(found)), MISSING_OUTPUT)
+            raise AttemptError(
+                _missing(missing, len(found)) + self._near(missing, found), MISSING_OUTPUT
+            )
         for name, status in found.items():
             if status is not None:
                 self._check(name, status)
@@ -73,6 +77,8 @@ class Publication:
             note(matched)
             shielded = {f for n in outputs if n in protected for f in matched.get(n, [n])}
             stale = [name for name in former if matched and name not in found]
+            # before the renames: one puts a former directory where the new one was
+            self.undeclared = MadeFiles(self.path, found).report(self.data)
             done = self._move(moves, shielded, stale)
         finally:
             for temporary in self._temporaries:
@@ -84,7 +90,8 @@ class Publication:
         """The files that a command has made and that match a pattern of its outputs."""
         files = matching_files(self.path, pattern)
         if not files:
-            raise AttemptError(f"no file matches its output {pattern!r}", MISSING_OUTPUT)
+            problem = f"no file matches its output {pattern!r}{self._near([pattern])}"
+            raise AttemptError(problem, MISSING_OUTPUT)
         if "**" not in pattern:
             found = glob.iglob(pattern, root_dir=self.path)
             for name in (n for n in found if os.path.isdir(os.path.join(self.path, n))):
@@ -94,6 +101,11 @@ class Publication:
                     MISSING_OUTPUT,
                 )
         return files
+
+    def _near(self, missing: Iterable[str], known: Container[str] = ()) -> str:
+        """Return the words about files that may have been meant by missing outputs."""
+        near = near_misses(missing, MadeFiles(self.path, known).sizes)
+        return f"; it made {first_few(map(repr, near))}" if near else ""
 
     def _check(self, name: str, status: os.stat_result) -> None:
         """Raise an AttemptError if an output is not a file, or if its place is taken."""

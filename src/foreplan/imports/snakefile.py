@@ -24,7 +24,7 @@ from foreplan.files import printable
 from foreplan.formats import workflow_from_dict
 from foreplan.formats.foreplan_workflow import OUTPUT_MARKS, unused_name
 from foreplan.quantities import first_few, many
-from foreplan.shell import named_files, named_patterns
+from foreplan.shell import named_files, named_patterns, touched_files
 from foreplan.version import install_command
 
 NO_SNAKEMAKE = (
@@ -239,6 +239,11 @@ class Translation:
         ):
             if words and (names := self._rules(lambda job, key=key: job[key])):
                 yield f"{words}: {names}"
+        if names := self._rules(_makes_flags_only):
+            yield (
+                f"the only outputs are flags, and nothing else that these rules write is kept: "
+                f"{names}; add the other files to `output:`"
+            )
         known = {"mem_mb", "mem_mib", "gpu", "nvidia_gpu", "disk_mib"}
         if others := sorted({n for job in self.jobs for n in job["resources"]} - known):
             yield f"resources that nothing here is short of are left out: {first_few(others, 10)}"
@@ -389,6 +394,14 @@ def _untouched(job: Mapping[str, Any]) -> list[str]:
     """The outputs that touch() does not make."""
     touched = _flagged(job, "touch")
     return [file for file in job["outputs"] if file not in touched]
+
+
+def _makes_flags_only(job: Mapping[str, Any]) -> bool:
+    """Return whether all outputs of a command only show that it has run."""
+    if job["kind"] != "shell" or not job["outputs"]:
+        return False
+    flags = {*_flagged(job, "touch"), *touched_files(job["command"] or "")}
+    return flags.issuperset(job["outputs"])
 
 
 def _flags(job: Mapping[str, Any]) -> set[str]:

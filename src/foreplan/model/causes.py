@@ -1,4 +1,4 @@
-"""Words in the details of how attempts end: why they failed, and what they used."""
+"""Words in the details of how attempts end: why they failed, what they used, what was not kept."""
 
 from __future__ import annotations
 
@@ -15,3 +15,4 @@ PROTECTED = "protected"  # an output that may not be replaced; no retry helps
 CAUSES = (OUT_OF_MEMORY, TIME_OUT, EXIT, KILLED, MISSING_OUTPUT, SYSTEM, LOST, EXPANSION)
 PERMANENT = frozenset({PROTECTED})  # a task that fails for one of these is not tried again
 USED = "used"  # what an attempt used: memory (bytes), cpu (seconds), read and written (bytes)
+UNDECLARED = "undeclared"  # files beside its outputs, see foreplan.executors.undeclared

@@ -14,7 +14,7 @@ from foreplan.model.causes import CAUSE
 from foreplan.model.events import TaskFailed
 from foreplan.model.profiles import amounts_held
 from foreplan.model.resources import MEMORY, held
-from foreplan.report.states import reused_tasks, task_states
+from foreplan.report.states import reused_tasks, task_states, undeclared_in
 from foreplan.report.tasks import tasks_of
 from foreplan.report.usage import CategoryUse, suggestions_of, used_by_attempt, uses_of
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from foreplan.model.events import NewStrategy
     from foreplan.runs.home import RunHome
     from foreplan.runs.replay import Replayed
+    from foreplan.runs.undeclared import NotKept
     from foreplan.scheduling.margins import Margins
 
 APART = ("run", "money", "states", "used", "margins")  # of what is told as it is
@@ -115,6 +116,7 @@ class Report:
     overhead: float  # the share of it that foreplan itself took
     moved: int  # transfers
     failures: tuple[FailedTry, ...]
+    undeclared: tuple[NotKept, ...]  # files that tasks made beside their outputs
     times: tuple[TaskTime, ...]  # the slowest first
     categories: tuple[CategoryTime, ...]  # the one with the most seconds first
     usage: tuple[CategoryUse, ...]  # the one with the most memory first
@@ -137,7 +139,15 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """What `foreplan report --json` prints."""
         result = {key: value for key, value in vars(self).items() if key not in APART}
-        for key in ("failures", "times", "categories", "usage", "suggestions", "processors"):
+        for key in (
+            "failures",
+            "undeclared",
+            "times",
+            "categories",
+            "usage",
+            "suggestions",
+            "processors",
+        ):
             result[key] = [asdict(row) for row in result[key]]
         result["switched"] = None if self.switched is None else asdict(self.switched)
         result["evaluations"] = [{**e.to_dict(), "seconds": e.seconds} for e in self.evaluations]
@@ -210,6 +220,7 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         overhead=went.overhead_share,
         moved=int(np.isfinite(run.transfers.arrival).sum()),
         failures=_failures(replayed, run),
+        undeclared=undeclared_in(replayed),
         times=times,
         categories=_categories(times),
         usage=uses_of(run, used, NO_CATEGORY),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from foreplan.engine.state import TaskState
 from foreplan.model import ENDS
 from foreplan.runs.replay import found_up_to_date, reused_attempts
+from foreplan.runs.undeclared import NotKept, find_not_kept
 
 if TYPE_CHECKING:
     from foreplan.runs.replay import Replayed
@@ -31,3 +32,9 @@ def reused_tasks(replayed: Replayed) -> list[int]:
     """The tasks that were found up to date while the run was under way."""
     driver = replayed.driver
     return found_up_to_date(driver.coordinator.state, reused_attempts(driver.events or ()))
+
+
+def undeclared_in(replayed: Replayed) -> tuple[NotKept, ...]:
+    """Return the files that tasks of a run made beside their outputs."""
+    driver = replayed.driver
+    return find_not_kept(driver.events or (), driver.coordinator.state, driver.coordinator.workflow)

@@ -13,6 +13,7 @@ from foreplan.quantities import against, amount, data_size, duration, many, with
 from foreplan.report.data import Report
 from foreplan.report.usage import CategoryUse
 from foreplan.report.words import against_deadline, moment, not_enough, recovery_of
+from foreplan.runs.undeclared import summarise_not_kept
 
 SLOWEST, MOST = 10, 20  # rows of tables that could be long
 
@@ -71,6 +72,10 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     facts += [("cost", cost_of(r))] if r.paid else []
     facts += [("deadline", deadline_of(r))] if math.isfinite(r.run.deadline) else []
     facts += [("adapted", adapted)] if (adapted := recovery_of(r.run)) else []
+    if r.undeclared:
+        facts.append(("not kept", summarise_not_kept(r.undeclared)))
+    stale = [line for made in r.undeclared for line in made.stale_reads()]
+    facts += [("warning", line) for line in stale[:SLOWEST]]
     return [*facts, ("kept in", near(Path(r.home)))]
 
 

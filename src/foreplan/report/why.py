@@ -25,9 +25,10 @@ from foreplan.model.events import (
 from foreplan.quantities import duration, first_few, many
 from foreplan.report.known import KnownTask, is_keyed, known_of_run, known_of_workflow
 from foreplan.report.placing import Placing, place_of
-from foreplan.report.states import task_states
+from foreplan.report.states import task_states, undeclared_in
 from foreplan.runs.finding import standing
 from foreplan.runs.logs import CUT_SHORT, OPEN, printed_by
+from foreplan.runs.undeclared import NotKept
 from foreplan.store.survey import WILL_BE_REPLACED
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Why:
     moves: tuple[Move, ...] = ()
     attempts: tuple[Tried, ...] = ()
     known: KnownTask | None = None  # what the store knows of it
+    undeclared: NotKept | None = None  # files that it made beside its outputs
+    stale: tuple[str, ...] = ()  # older files that it reads, and what to do about it
 
     def to_dict(self) -> dict[str, Any]:
         """What `foreplan why --json` prints."""
@@ -147,6 +150,7 @@ def _told(asked: _Asked, damage: str | None) -> Why:
         state = "up to date"
     needed = needed_by(coordinator, asked.task) if state in ("waiting", "blocked") else []
     names = header.workflow.task_names
+    not_kept = undeclared_in(asked.replayed)
     return Why(
         task=asked.name,
         run=asked.home.id,
@@ -161,6 +165,13 @@ def _told(asked: _Asked, damage: str | None) -> Why:
         moves=_moves(asked),
         attempts=tuple(_tried(asked, k) for k in range(len(asked.printed))),
         known=known_of_run(asked.home, header, asked.name, live=asked.driven),
+        undeclared=next((made for made in not_kept if made.task == asked.name), None),
+        stale=tuple(
+            line
+            for made in not_kept
+            for read, line in zip(made.read, made.stale_reads(), strict=True)
+            if asked.name in (made.task, read.task)
+        ),
     )
 
 

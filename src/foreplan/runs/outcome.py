@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from foreplan.model.call import part_of, path_of
 from foreplan.model.record import AttemptLog, TransferLog
 from foreplan.quantities import duration, many
 from foreplan.runs.rest import Rest
+from foreplan.runs.undeclared import NotKept
 
 FINISHED, FAILED, STOPPED = "finished", "failed", "stopped"
 
@@ -48,6 +49,7 @@ class Outcome:
     not_done: tuple[str, ...] = ()
     reused: tuple[str, ...] = ()  # tasks whose results were there already
     warnings: tuple[str, ...] = ()
+    undeclared: tuple[NotKept, ...] = ()  # files that tasks made beside their outputs
     measured: dict[int, float] = field(default_factory=dict)  # seconds by attempt, on the machine
     rest: Rest | None = None  # what of the whole it had to do, and where the other results are
     money: Money | None = None  # where anything has a price
@@ -166,6 +168,7 @@ class Outcome:
                 }
                 for f in self.failures
             ],
+            "undeclared": [asdict(files) for files in self.undeclared],
             "warnings": list(self.warnings),
         }
 

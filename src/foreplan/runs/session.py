@@ -17,7 +17,7 @@ from foreplan.engine.coordinator import Coordinator
 from foreplan.engine.driver import Driver
 from foreplan.engine.state import RunState, TaskState
 from foreplan.model import Estimates, Platform, Workflow
-from foreplan.model.causes import CAUSE
+from foreplan.model.causes import CAUSE, UNDECLARED
 from foreplan.model.events import (
     OWN_FAULT,
     REUSED,
@@ -48,6 +48,7 @@ from foreplan.runs.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
 from foreplan.runs.replay import found_up_to_date, live_record
 from foreplan.runs.requests import Requests
 from foreplan.runs.rest import Rest
+from foreplan.runs.undeclared import find_not_kept
 
 if TYPE_CHECKING:
     from foreplan.contracts import Machines
@@ -386,6 +387,10 @@ class Session:
             self.failures.pop(task, None)
             if warning := detail.get("warning"):
                 self.warn(warning)
+            if UNDECLARED in detail:
+                for made in find_not_kept([event], state, self.coordinator.workflow):
+                    for line in made.stale_reads():  # the outcome has them, too
+                        self.listener.said(line)
             if REUSED in detail:  # it took no time here
                 self.reused.add(event.attempt)
                 return
@@ -464,6 +469,7 @@ class Session:
             not_done=tuple(wf.task_names[t] for t in sorted(undone)),
             reused=tuple(wf.task_names[t] for t in found_up_to_date(c.state, self.reused)),
             warnings=tuple(self.warnings),
+            undeclared=find_not_kept(self.driver.events or (), c.state, c.workflow),
             measured=self.measured,
             rest=self.rest,
             money=self.spending.money,

@@ -106,6 +106,7 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
         _print_figures(outcome, run)
     for warning in outcome.warnings:
         print(clean(f"note: {warning}"))
+    _print_undeclared(outcome)
     for failure in outcome.failures[:SHOWN]:
         _print_failure(failure, outcome.home)
     if len(outcome.failures) > SHOWN:
@@ -175,6 +176,16 @@ def _cost(outcome: Outcome, run: Run) -> str:
     if not outcome.ok:
         return amounts(outcome.money, run.budget)
     return against_budget(run) if math.isfinite(run.budget) else f"cost {amount(run.cost)}"
+
+
+def _print_undeclared(outcome: Outcome) -> None:
+    """Print which files were not kept, and which tasks read older ones in their place."""
+    from foreplan.runs.undeclared import summarise_not_kept
+
+    if outcome.undeclared:
+        print(clean(f"not kept: {summarise_not_kept(outcome.undeclared)}"))
+    for line in [line for made in outcome.undeclared for line in made.stale_reads()][:SHOWN]:
+        print(clean(f"warning: {line}"))
 
 
 def _print_failure(failure: Failure, home: Path) -> None:

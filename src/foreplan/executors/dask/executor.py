@@ -331,7 +331,10 @@ class DaskExecutor(Listening[Submission | None]):
             self._jobs.note_made(given.task, end.contents or {})
         self._given.contents[given.key] = self._jobs.contents_of(given.task, end)
         warning = end.warning or self._jobs.warnings.pop(given.task, "")
-        self.ready.append(self._jobs.finished(attempt, end.seconds, sizes, warning, end.used))
+        finished = self._jobs.finished(
+            attempt, end.seconds, sizes, warning, end.used, end.undeclared
+        )
+        self.ready.append(finished)
 
     def _say_failed(self, given: Submission, end: TaskMessage, reason: str) -> None:
         assert given.attempt is not None

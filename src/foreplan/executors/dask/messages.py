@@ -30,6 +30,7 @@ class TaskMessage(NamedTuple):
     used: Mapping[str, Any] | None = None  # see foreplan.executors.usage
     value: str | None = None  # what a function's result is, for the store
     other: str = ""  # what of its program was another on the worker
+    undeclared: Mapping[str, Any] | None = None  # see foreplan.executors.undeclared
 
 
 class CopyMessage(NamedTuple):

@@ -455,6 +455,7 @@ def run_shell(
         warning=outcome.warning,
         cause=outcome.cause,
         used=dict(outcome.used),
+        undeclared=outcome.undeclared,
     )
     return outputs
 
