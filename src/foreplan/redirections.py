@@ -1,8 +1,8 @@
 """The files that a shell command writes to by `>`, `>>` and the like, as far as its text shows.
 
-Rules: a target with a variable, a command substitution or a wildcard in it is not known, and is
-left out. Comments, here-documents, arithmetic and `[[ ... ]]` redirect nothing. Text in quotes is
-not looked into, but for `$(...)`, and for what is given to `sh -c`.
+Rules: a target with a variable, a command substitution or a wildcard in it is not known, nor is
+one after `cd`: they are left out. Comments, here-documents, arithmetic and `[[ ... ]]` redirect
+nothing. Text in quotes is not looked into, but for `$(...)`, and for what is given to `sh -c`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _C_OPTION = re.compile(r"-[A-Za-z]*c")
 _ENDS_WORD = frozenset(" \t\n;&|<>()")
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
 _WRITES = re.compile(r"&>>?|>>|>\||>&|>|<>")
-_TRICKY = re.compile(r"[\"'\\#`$(\[{*?~]|<<|<>")  # what only the scanner understands
+_TRICKY = re.compile(
+    r"[\"'\\#`$(\[{*?~]|<<|<>|\bcd\b|\bpushd\b"
+)  # what only the scanner understands
 _PLAIN_WRITES = re.compile(r"(&>>?|>>|>\||>&|>)[ \t]*([^ \t\n;&|<>()]+)")
 _HERE_DOCUMENT = re.compile(r"<<-?(?!<)")
 _PLAIN = re.compile(r"[^ \t\n;&|<>()\\'\"$`*?\[{~]+")
@@ -57,6 +59,7 @@ class _Scanner:
         self.at = 0
         self.targets: set[str] = set()
         self._in_backticks = False
+        self._is_elsewhere = False  # a command has changed the directory
         self._documents: list[tuple[str, bool]] = []  # ends of here-documents, if tabs are cut
 
     def _sees(self, token: str) -> bool:
@@ -68,6 +71,7 @@ class _Scanner:
 
     def read_commands(self, closer: str) -> None:
         """Read commands up to a closing bracket or backtick, or to the end."""
+        was_elsewhere = self._is_elsewhere
         words: list[str] = []  # of the command so far
         while True:
             self._skip_blanks()
@@ -79,6 +83,7 @@ class _Scanner:
             begins = not words or words[-1] in _LEADS_COMMAND
             if closer and character == closer:
                 self.at += 1
+                self._is_elsewhere = was_elsewhere
                 return
             if self._sees("((") and begins:
                 self._skip_arithmetic()
@@ -111,7 +116,11 @@ class _Scanner:
         word, _ = self._read_word()
         if self.at == begin:  # a stray backtick
             self.at += 1
-        given = len(words) > 1 and _C_OPTION.fullmatch(words[-1]) is not None
+        if word in ("cd", "pushd") and (not words or words[-1] in _LEADS_COMMAND):
+            self._is_elsewhere = True
+        given = (
+            not self._is_elsewhere and len(words) > 1 and _C_OPTION.fullmatch(words[-1]) is not None
+        )
         if given and any(SHELL.fullmatch(os.path.basename(before)) for before in words[:-1]):
             self.targets |= redirection_targets(word)
         words.append(word)
@@ -124,7 +133,7 @@ class _Scanner:
         begin = self.at
         word, is_plain = self._read_word()
         is_descriptor = writes[0] == ">&" and _DESCRIPTOR.fullmatch(self.text[begin : self.at])
-        if word and is_plain and not is_descriptor:
+        if word and is_plain and not is_descriptor and not self._is_elsewhere:
             self.targets.add(word)
 
     def _read_word(self) -> tuple[str, bool]:

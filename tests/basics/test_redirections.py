@@ -42,6 +42,8 @@ from foreplan.redirections import redirection_targets
         "cat <<-'E'\n\ta > c\n\tE\nx >b",
         "cat <<< 'a > c' > b",
         "echo a#c > b # > c",
+        "(cd d; x > c); y > b",
+        "cat cd-rom > b; cd d",
         "test 1 > b",  # which is no comparison
         "echo [[ > b",
     ],
@@ -71,6 +73,9 @@ def test_targets_are_found(command: str) -> None:
         "x > >(tee b)",
         "echo 'never closed > b",
         "x 2>&1 | tee b",
+        "cd d; x > b",
+        "mkdir d && cd d && bash -c 'x > b'",
+        "if pushd d; then x > b; fi",
     ],
 )
 def test_other_signs_and_unknown_names_are_not_targets(command: str) -> None:

@@ -431,6 +431,15 @@ def test_nothing_is_published_with_an_output_that_cannot_be(
         assert nothing_left(job)
 
 
+def test_nothing_is_published_if_a_folder_is_not_writable(
+    job: CommandJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing.os, "access", lambda path, mode: not path.endswith("/d"))
+    problem = run(job, "echo > a; echo > d/b", "a", "d/b").problem
+    assert problem == "its output 'd/b' cannot be published: its folder is not writable"
+    assert not Path(job.dir, "a").exists()
+
+
 def test_what_is_already_published_is_told_if_a_rename_fails(
     job: CommandJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:

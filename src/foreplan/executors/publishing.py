@@ -151,6 +151,10 @@ class Publication:
             if not self._scratch.anywhere:
                 self._scratch.check_inside(folder, f"the place of its output {plain!r}")
             os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise AttemptError(
+                f"its output {name!r} cannot be published: its folder is not writable"
+            )
         is_own = "/" not in plain or os.path.realpath(os.path.dirname(source)) == os.path.join(
             os.path.realpath(self.path), os.path.dirname(plain)
         )
