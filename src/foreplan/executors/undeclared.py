@@ -11,7 +11,7 @@ from typing import Any
 
 from foreplan.model.filenames import is_tree
 
-MOST_SEEN = 10_000  # files and folders that are looked at, beside links and outputs
+MOST_SEEN = 2_000  # files and folders that are looked at, beside links and outputs
 MOST_NAMES = 5  # that are reported
 _NEAR = 3  # that are named for a missing output
 _DERIVED = "__pycache__"  # Python writes there what it reads beside it
