@@ -434,7 +434,7 @@ def test_nothing_is_published_with_an_output_that_cannot_be(
 def test_nothing_is_published_if_a_folder_is_not_writable(
     job: CommandJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing.os, "access", lambda path, mode: not path.endswith("/d"))
+    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith("/d"))
     problem = run(job, "echo > a; echo > d/b", "a", "d/b").problem
     assert problem == "its output 'd/b' cannot be published: its folder is not writable"
     assert not Path(job.dir, "a").exists()
@@ -450,7 +450,7 @@ def test_what_is_already_published_is_told_if_a_rename_fails(
             raise OSError(errno.EIO, "Input/output error")
         replace_file(source, target)
 
-    monkeypatch.setattr(publishing.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     problem = run(job, "echo > a; echo > b", "a", "b").problem
     assert problem == (
         "its output 'b' cannot be published: Input/output error; already published: 'a'"

@@ -127,7 +127,7 @@ def test_files_that_another_task_makes_are_not_older(tmp_path: Path) -> None:
 
 def test_a_former_directory_and_links_are_not_counted(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("x")
-    tasks = {"a": {"run": "mkdir d; cat in > d/x", "inputs": ["in"], "outputs": ["d/"]}}
+    tasks: Tasks = {"a": {"run": "mkdir d; cat in > d/x", "inputs": ["in"], "outputs": ["d/"]}}
     assert run(tasks, tmp_path).undeclared == ()
     assert run(tasks, tmp_path, force=True).undeclared == ()
     tasks["a"]["run"] += "; sed -i s/x/y/ in"  # a new file in place of the link
