@@ -16,8 +16,10 @@ import pytest
 import foreplan
 from foreplan.errors import InputError
 from foreplan.executors import processes
+from foreplan.executors.base import find_scheme
 from foreplan.executors.processes import Driver, LeftBehind, end_left_behind, start_time
 from foreplan.runs.home import RunHome, runs
+from foreplan.runs.journal import RULES, Journal
 from foreplan.runs.lock import RunLock, hold_dead_runs, signed_runs
 from foreplan.runs.preparing import prepare_directory
 from foreplan.runs.session import Silent
@@ -226,6 +228,17 @@ foreplan.run(flow, dir=sys.argv[1], on="local:1")
 """
 
 
+class Heard(Silent):
+    """Keeps what is said of a run."""
+
+    def __init__(self) -> None:
+        self.lines = list[str]()
+
+    def said(self, message: str) -> None:
+        """Keep it."""
+        self.lines.append(message)
+
+
 def test_a_flow_whose_driver_was_killed(data: Path, stack: ExitStack) -> None:
     """A function's worker dies with the driver, but not what the function has started."""
     with subprocess.Popen([sys.executable, "-c", KILLING, str(data)]) as driver:
@@ -234,14 +247,48 @@ def test_a_flow_whose_driver_was_killed(data: Path, stack: ExitStack) -> None:
     stack.callback(_end, pid)
     assert _state(pid) not in ("Z", "")
     (home,) = runs(data)
-    told = list[str]()
-
-    class Heard(Silent):
-        def said(self, message: str) -> None:
-            told.append(message)
-
+    heard = Heard()
     flow = foreplan.Flow("new")
     flow.task(os.getpid)
-    assert foreplan.run(flow, dir=data, on="local:1", listener=Heard()).ok
-    assert f"ended 1 process that the killed run {home.id} left behind" in told
+    assert foreplan.run(flow, dir=data, on="local:1", listener=heard).ok
+    assert f"ended 1 process that the killed run {home.id} left behind" in heard.lines
     assert _state(pid) in ("Z", "")
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (2, "ended 2 processes that the killed run {} left behind on dask://x:1"),
+        (0, ""),
+        (None, "the killed run {} may have left processes on dask://x:1, which cannot be asked"),
+    ],
+)
+def test_a_killed_run_on_a_cluster(
+    data: Path, monkeypatch: pytest.MonkeyPatch, count: int | None, told: str
+) -> None:
+    """Its workers are asked, from whatever host."""
+    home = killed(data, host="elsewhere")
+    header = {"rules": RULES, "on": "dask://x:1", "workflow": {"specs": {"0": {"run": "x"}}}}
+    Journal.create(home.journal, header).close()
+    asked = list[tuple[str, str]]()
+
+    def end(on: str, path: str) -> int | None:
+        asked.append((on, path))
+        return count
+
+    monkeypatch.setattr(find_scheme("dask://x:1"), "end_left_behind", end)
+    assert prepare_directory(data) == ([told.format(home.id)] if told else [])
+    assert asked == [("dask://x:1", str(home.path))]
+
+
+def test_a_resume_of_a_run_that_was_killed_on_another_host_warns(data: Path) -> None:
+    tasks = {"a": {"run": "test -e $FOREPLAN_DIR/go; echo a > a", "outputs": ["a"]}}
+    assert not foreplan.run({"name": "w", "tasks": tasks}, "local:1", dir=data).ok
+    (home,) = runs(data)
+    home.lock.write_bytes(Driver(77, "elsewhere", "then").sign())
+    (data / "go").touch()
+    heard = Heard()
+    again = {"name": "w", "tasks": tasks}
+    assert foreplan.run(again, dir=data, resume="last", listener=heard).ok
+    begin = "the run was killed on host elsewhere (process 77): tasks of it that still run there"
+    assert any(line.startswith(begin) for line in heard.lines)
