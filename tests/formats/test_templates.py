@@ -104,7 +104,10 @@ AWKWARD = [
 @pytest.mark.parametrize(
     "command",
     ["printf %s {x}", 'printf %s "{x}"', "printf %s '{x}'", 'printf %s "$(printf %s {x})"',
-     "printf %s a'b'{x} # don't {x}\n", "cat <<<{x} | tr -d '\\n'"],
+     "printf %s a'b'{x} # don't {x}\n", "cat <<<{x} | tr -d '\\n'",
+     "(true)# it's\n: `date` $((1<<2)) $#; printf %s $(: {x})\"$(( $(: {x}; echo 1) ))\" | tr -d 1"
+     "\n"
+     "[[ {x} == '{x}' && ! -f {x} ]] && case {x} in *) printf %s {x};; esac"],
 )  # fmt: skip
 def test_values_mean_themselves_wherever_they_stand(command: str) -> None:
     for number, value in enumerate(AWKWARD):
@@ -117,13 +120,48 @@ def test_values_mean_themselves_wherever_they_stand(command: str) -> None:
 
 
 def test_what_cannot_be_quoted_is_refused() -> None:
-    inside = ["cat <<EOF\n{x}\nEOF\n", "echo `echo {x}`", "echo $'{x}'"]
+    inside = ["cat <<EOF\n{x}\nEOF\n", "echo `echo {x}`", "echo $'{x}'", "cat <<!\n{x}\n!",
+              "a[{x}]=1", "cat <<9\n{x}\n9",
+              'y="$(case a in a) echo {x};; esac)"', "echo ${y:-{x}}",
+              "echo \\{x}", "[[ {x} -eq 1 ]]", "a=(b)# it's\necho {x}"]  # fmt: skip
     for command in inside:
         assert expand_template("t", {"run": command}, {}, {"x": "a-1.b"})
         with pytest.raises(InputError, match="cannot be quoted"):
             expand_template("t", {"run": command}, {}, {"x": "two words"})
     with pytest.raises(InputError, match="cannot be quoted"):
         expand_template("t", {"run": "print('{x}')", "shell": "python3"}, {}, {"x": "it's"})
+    for command, value, problem in (
+        ("cat <<E\n{x}\nE", "E", "could end it: choose another word"),
+        ("cat <<{x}\na", "E", "write the word itself"),
+        ("echo # {x}\n", "a\nb", "would begin a new line"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            expand_template("t", {"run": command}, {}, {"x": value})
+
+
+def test_arithmetic_takes_plain_numbers() -> None:
+    def expanded(command: str, value: object) -> str:
+        return str(expand_template("t", {"run": command}, {}, {"n": value})["t"]["run"])
+
+    assert expanded("echo $(( {n} + 1 ))", 3) == "echo $(( 3 + 1 ))"
+    assert expanded("(( {n} > 1 )) && echo $[{n}]", "-3") == "(( -3 > 1 )) && echo $[-3]"
+    assert expanded('echo "$((10#{n} + 1))"', "08") == 'echo "$((10#08 + 1))"'
+    for value in ("n", "a[$(date)]", "08", "", "1 2", "0x1"):
+        for command in (
+            "echo $(( {n} + 1 ))",
+            '(( "{n}" ))',
+            "for ((i=0; i<{n}; i++)); do :; done",
+        ):
+            problem = (
+                r"stands in arithmetic, where its value .* would be evaluated: choose a plain num"
+            )
+            with pytest.raises(InputError, match=problem):
+                expanded(command, value)
+
+
+def test_a_number_before_a_redirection_is_a_word() -> None:
+    tasks = expand_template("t", {"run": "echo {n}>x {n}"}, {}, {"n": 2})
+    assert tasks["t"]["run"] == "echo '2'>x 2"
 
 
 def test_loops(tmp_path: Path) -> None:

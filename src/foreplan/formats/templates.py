@@ -41,7 +41,7 @@ from foreplan.formats.loops import (
     values_of,
 )
 from foreplan.formats.parts import ALL, FOREACH, IF
-from foreplan.formats.quoting import quoter, quotes_at
+from foreplan.formats.quoting import quoter, spots_of
 from foreplan.formats.texts import plain_scalar
 from foreplan.model.filenames import may_share
 
@@ -246,13 +246,13 @@ def _joined(pieces: Sequence[str], values: Sequence[object], rest: str) -> objec
 def fill_command(text: str, scope: Variables, shell: str | None, *place: Place) -> object:
     """A command with the known names in it replaced, their values quoted for the shell."""
     known = [found for found in _REFERENCE.finditer(text) if found[1] in scope]
-    quotes = quotes_at(text, [found.start() for found in known], shell)
+    spots = spots_of(text, [found.span() for found in known], shell)
     pieces: list[str] = []
     values: list[object] = []
     end = 0
-    for found, within in zip(known, quotes, strict=True):
+    for found, spot in zip(known, spots, strict=True):
         reference = found[0][1:-1]
-        quote = quoter(within, reference, *place, patterns=found[1] in FILES)
+        quote = quoter(spot, reference, *place, patterns=found[1] in FILES)
 
         def quoted(value: object, reference: str = reference, quote: Any = quote) -> str:
             if isinstance(value, list | tuple):
