@@ -51,18 +51,18 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("tls")
     cert, key = certificate(folder, "dask")
-    make: Any = distributed.Security
+    untyped: Any = distributed
     own = {f"tls_{role}_{kind}": file
            for role in ("scheduler", "worker", "client")
            for kind, file in (("cert", cert), ("key", key))}  # fmt: skip
-    security = make(tls_ca_file=cert, require_encryption=True, **own)
-    with distributed.LocalCluster(
+    security = untyped.Security(tls_ca_file=cert, require_encryption=True, **own)
+    with untyped.LocalCluster(
         n_workers=1,
         threads_per_worker=2,
         processes=False,
         protocol="tls",
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         security=security,
     ) as running:
         yield Cluster(folder, cert, key, running.scheduler_address)
@@ -111,6 +111,6 @@ def test_an_address_without_tls(cluster: Cluster) -> None:
     on = cluster.address.replace("tls://", "dask://")
     with pytest.raises(InputError, match=f"it uses TLS: say {cluster.address}"):
         find_scheme(on).look(on)
-    required = dask.config.set({"distributed.comm.require-encryption": True})  # type: ignore[no-untyped-call]
+    required = dask.config.set({"distributed.comm.require-encryption": True})
     with required, pytest.raises(InputError, match="say tls:// instead of dask://"):
         find_scheme(on).look(on)
