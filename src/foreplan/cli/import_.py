@@ -93,7 +93,7 @@ def snakemake(
     Snakemake reads the Snakefile, so wildcards, input functions, params, config and threads are
     filled in as it would run them: commands, inputs, outputs, logs, threads, memory, retries. What
     foreplan has nothing for is told, or refused. The times in `.snakemake` and in benchmark files
-    go into the history. Rules that change what they need while they run (checkpoints) are refused.
+    go into the history. Checkpoints are refused by name; the manual shows how to write them.
 
     Example: `foreplan import snakemake Snakefile -o mapping.yaml && foreplan run mapping.yaml`
     """

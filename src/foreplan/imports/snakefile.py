@@ -196,7 +196,11 @@ class Translation:
 
     def _problems(self) -> Iterator[str]:
         if names := self._rules(lambda job: job["checkpoint"]):
-            yield f"checkpoints are not known before they have run: {names}"
+            yield (
+                f"which jobs come after a checkpoint is known only when it has run: {names}; "
+                "import what comes before it with --target, and write the rest as a loop over the "
+                "files that it makes (manual: Coming from Snakemake, Checkpoints)"
+            )
         others = {job["rule"]: job["kind"] for job in self.jobs if job["kind"] not in OWN}
         if others and self.again is None:
             said = first_few((f"{rule} ({kind}:)" for rule, kind in others.items()), 10)
