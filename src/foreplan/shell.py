@@ -13,7 +13,15 @@ from sys import maxunicode
 from typing import NamedTuple
 
 from foreplan.errors import InputError
-from foreplan.model.filenames import Holders, adders, check_overlaps, covers, is_many, is_match
+from foreplan.model.filenames import (
+    Holders,
+    adders,
+    check_overlaps,
+    covers,
+    find_matches,
+    is_many,
+    is_match,
+)
 from foreplan.model.surroundings import Surroundings
 from foreplan.model.workflow import Workflow
 from foreplan.redirections import SHELL, redirection_targets
@@ -152,7 +160,7 @@ def matching(
     """The patterns of a command, and what they match in the data directory."""
     for pattern in named_patterns(command):
         if pattern not in ignores and is_inner(pattern):
-            found = glob.iglob(pattern, root_dir=data, recursive=True)
+            found = find_matches(data, pattern)
             yield pattern, [name for name in found if name not in ignores and is_inner(name)]
 
 

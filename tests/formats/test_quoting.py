@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.repeated import repetitions
 
 from foreplan.errors import InputError
 from foreplan.formats.templates import expand_template
+from repeated import repetitions
 
 HOSTILE = [
     "pwn", "E", "!", "9", "3", "08", "", "E F", "$(pwn)", "`pwn`", "a[$(pwn)]", "; pwn #",

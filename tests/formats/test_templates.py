@@ -396,6 +396,8 @@ BAD = [
     ("tasks:\n  a-{i}:\n    foreach: {i: [1, 2, 1]}", 2, "tasks.a-{i}", "are called 'a-1'"),
     (LOOP + "  a-2: {}", 4, "tasks.a-2", "are called 'a-2': the other is of 'a-{i}'"),
     ("tasks:\n  a-{i}:\n    foreach: {i: glob(no/*.fq)}", 3, OVER, "no file matches"),
+    ("tasks:\n  a-{i}:\n    foreach: {i: glob(/proc/**/*)}", 3, OVER, "leaves the run's directory"),
+    ("tasks:\n  a-{i}:\n    foreach: {i: glob(x/../../*)}", 3, OVER, "leaves the run's directory"),
     ("tasks:\n  a:\n    foreach: {i: 1..3}", 3, "tasks.a.foreach", "must hold {i}"),
     ("tasks:\n  a-{i}:\n    foreach: {i: 1..3, j: [x]}", 3, FOREACH, "must hold {j}"),
     ("tasks:\n  a-{i}:\n    foreach: {zip: {i: 1..3, j: [x]}}", 3, FOREACH, "i has 3, j has 1"),

@@ -14,6 +14,7 @@ import foreplan
 from foreplan.errors import InputError
 from foreplan.executors import trees
 from foreplan.executors.base import Workload
+from foreplan.model import filenames
 from foreplan.runs import Options, find_rest
 from foreplan.runs.adopting import adopt_files
 from foreplan.runs.shells import task_place
@@ -403,6 +404,23 @@ def test_their_places_are_checked_before_anything_begins(
 ) -> None:
     with pytest.raises(InputError, match=problem):
         run({"t": {"run": "true", "outputs": [name]}}, data, absolute=True)
+
+
+@pytest.mark.parametrize("name", ["outputs", "inputs"])
+def test_a_pattern_of_too_many_files_fails_the_task(
+    data: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(filenames, "MOST_FILES", 2)
+    task = {"run": "mkdir -p p; touch p/1 p/2 p/3", name: ["p/*"]}
+    if name == "inputs":
+        (data / "p").mkdir()
+        for k in range(3):
+            (data / f"p/{k}").touch()
+        with pytest.raises(InputError, match=r"'p/\*' matches more than 2 files"):
+            run({"t": task}, data)
+    else:
+        outcome = run({"t": task}, data)
+        assert "matches more than 2 files" in str(outcome.failures)
 
 
 def test_patterns_that_share_no_file_stand_side_by_side() -> None:

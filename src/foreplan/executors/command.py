@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from foreplan.errors import InputError
 from foreplan.executors.causes import cause_of_exit, is_signal, signal_of
 from foreplan.executors.containers import (
     end_container,
@@ -152,6 +153,8 @@ def run_command(
             _publish(job, ran, scratch, workspace, published)
     except AttemptError as error:
         problem, ran.cause = str(error), error.cause
+    except InputError as error:  # a pattern of too many files
+        problem, ran.cause = str(error), SYSTEM
     except (OSError, ValueError) as error:
         problem, ran.cause = explain(error), SYSTEM
         if isinstance(error, OSError) and is_shortage(error):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
 import os
 import stat
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -21,7 +20,7 @@ from foreplan.executors.trees import (
 from foreplan.executors.undeclared import MadeFiles, near_misses
 from foreplan.executors.workspace import AttemptError, Scratch, Status, protect, remove
 from foreplan.model.causes import MISSING_OUTPUT
-from foreplan.model.filenames import is_pattern, is_tree, matching_files
+from foreplan.model.filenames import find_matches, is_pattern, is_tree, matching_files
 from foreplan.quantities import first_few
 
 
@@ -93,7 +92,7 @@ class Publication:
             problem = f"no file matches its output {pattern!r}{self._near([pattern])}"
             raise AttemptError(problem, MISSING_OUTPUT)
         if "**" not in pattern:
-            found = glob.iglob(pattern, root_dir=self.path)
+            found = find_matches(self.path, pattern)
             for name in (n for n in found if os.path.isdir(os.path.join(self.path, n))):
                 raise AttemptError(
                     f"the folder {name!r} matches its output {pattern!r}, which is of files: "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import glob
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from foreplan.errors import InputError
 from foreplan.files import in_file, read_text
-from foreplan.formats.fields import mapping, named, shown, string, wrong
-from foreplan.model.filenames import is_pattern
+from foreplan.formats.fields import mapping, named, place_of, shown, string, wrong
+from foreplan.model.filenames import find_matches, is_pattern
 
 MOST = 1_000_000  # rows of a loop
 ZIP = "zip"  # among the variables: those that go side by side
@@ -172,8 +171,11 @@ def _range(first: str, last: str, *place: Place) -> list[object]:
 
 
 def _files(pattern: str, directory: Path, *place: Place) -> list[MatchedPath]:
-    """The files of the data directory that match."""
-    found = matched_paths(glob.glob(pattern, root_dir=directory, recursive=True), pattern)
+    """Return the files of the data directory that match."""
+    try:
+        found = matched_paths({*find_matches(str(directory), pattern)}, pattern)
+    except InputError as error:
+        raise error.at(place_of(*place)) from None
     if odd := next(filter(is_pattern, found), None):
         problem = f"the file {shown(odd)} has * or ? in its name, and would mean others, too"
         raise wrong(f"{problem}: rename it", *place)

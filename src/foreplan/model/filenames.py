@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
+from typing import NamedTuple
 
 from foreplan.errors import InputError
 from foreplan.model.workflow import Workflow
 
+MOST_FILES = 1_000_000  # of a pattern
+
 _CLASS = re.compile(r"\[[^]]+\]")
+_MAGIC = re.compile(r"[*?[]")
 
 
 def is_tree(name: str) -> bool:
@@ -92,10 +95,118 @@ def _may_match(one: str, other: str) -> bool:
     return (one[0] == other[0] or "?" in (one[0], other[0])) and _may_match(one[1:], other[1:])
 
 
+def find_matches(folder: str, pattern: str) -> Iterator[str]:
+    """Yield the files and folders that match a pattern, unsorted, some of them perhaps twice.
+
+    The result is that of `glob.iglob(pattern, root_dir=folder, recursive=True)`, except that `**`
+    does not follow a link to a folder that the link is in itself. An InputError is raised for a
+    pattern that leaves the folder, at 1,000,000 matches, and when `**` has entered as many folders.
+    """
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        problem = f"{pattern!r} leaves the run's directory"
+        raise InputError(f"{problem}: write a pattern of files in it, or list the files")
+    for n, name in enumerate(_walk(folder, pattern)):
+        if n >= MOST_FILES:
+            raise InputError(
+                f"{pattern!r} matches more than {MOST_FILES:,} files, or looks through as many "
+                "folders: write a narrower pattern"
+            )
+        if name is not None:
+            yield name
+
+
+def _walk(folder: str, pattern: str) -> Iterator[str | None]:
+    """Yield what matches, and None for each folder that `**` enters."""
+    split = pattern.split("/")
+    parts = [p for k, p in enumerate(split) if p or k in (0, len(split) - 1)]
+    parts = [p for k, p in enumerate(parts) if p != "**" or parts[k + 1 : k + 2] != ["**"]]
+    stack: list[tuple[str, int, _Trail | None]] = [("", 0, None)]
+    while stack:
+        prefix, k, trail = stack.pop()
+        part, is_last = parts[k], k == len(parts) - 1
+        if part == "**":
+            here = _Trail.of(os.path.join(folder, prefix), trail)
+            if here is None:
+                continue
+            yield None
+            if not is_last:
+                stack.append((prefix, k + 1, None))
+            elif trail is None and prefix:
+                yield prefix
+            for entry in _entries(folder, prefix, _is_shown):
+                if is_last:
+                    yield prefix + entry.name
+                if _is_folder(entry):
+                    stack.append((f"{prefix}{entry.name}/", k, here))
+        elif _MAGIC.search(part):
+            for entry in _entries(folder, prefix, _matcher(part)):
+                if is_last:
+                    yield prefix + entry.name
+                elif _is_folder(entry):
+                    stack.append((f"{prefix}{entry.name}/", k + 1, None))
+        elif not is_last:
+            stack.append((f"{prefix}{part}/", k + 1, None))
+        elif prefix + part and os.path.lexists(os.path.join(folder, prefix + part)):
+            yield prefix + part
+
+
+class _Trail(NamedTuple):
+    """A folder that `**` has entered, and the one before it."""
+
+    device: int
+    inode: int
+    before: _Trail | None
+
+    @staticmethod
+    def of(path: str, before: _Trail | None) -> _Trail | None:
+        """Return the trail with one more folder; None if it is not there, or part of it already."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None
+        one = before
+        while one is not None:
+            if (one.device, one.inode) == (status.st_dev, status.st_ino):
+                return None
+            one = one.before
+        return _Trail(status.st_dev, status.st_ino, before)
+
+
+def _entries(
+    folder: str, prefix: str, is_wanted: Callable[[str], object]
+) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(os.path.join(folder, prefix) or ".") as entries:
+            yield from (entry for entry in entries if is_wanted(entry.name))
+    except OSError:  # it is not there, or may not be read
+        return
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith(".")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+@lru_cache(maxsize=256)
+def _matcher(part: str) -> Callable[[str], object]:
+    match = re.compile(translate(part)).match
+    return match if part.startswith(".") else lambda name: _is_shown(name) and match(name)
+
+
 def matching_files(folder: str, pattern: str) -> list[str]:
     """The files that match a pattern, sorted."""
-    found = glob.iglob(pattern, root_dir=folder, recursive=True)
-    return sorted({name for name in found if os.path.isfile(os.path.join(folder, name))})
+    return sorted({*_matching_files(folder, pattern)})
+
+
+def _matching_files(folder: str, pattern: str) -> Iterator[str]:
+    found = find_matches(folder, pattern)
+    return (name for name in found if os.path.isfile(os.path.join(folder, name)))
 
 
 def is_there(folder: str, name: str) -> bool:
@@ -103,7 +214,7 @@ def is_there(folder: str, name: str) -> bool:
     path = os.path.join(folder, name)
     if os.path.exists(path):
         return True
-    return is_pattern(name) and bool(matching_files(folder, name))
+    return is_pattern(name) and next(_matching_files(folder, name), None) is not None
 
 
 def fixed_folder(name: str) -> str:
