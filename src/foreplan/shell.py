@@ -229,9 +229,12 @@ def check_listed(workflow: Workflow) -> None:
                 continue
             if listed is None:
                 listed = files_of(task)
-            # of a folder with files of its own, a task sees those alone
+            # of a folder with files of its own, a task sees those alone; what is written within
+            # quotes may be a part of a name with blanks
             if name not in listed and not any(
-                file.startswith(name + "/") or (is_many(file) and covers(file, name))
+                file.startswith(name + "/")
+                or (is_many(file) and covers(file, name))
+                or name in _PARTS.split(file)
                 for file in listed
             ):
                 raise made.forgotten(workflow.task_names[task], word, name)

@@ -26,6 +26,7 @@ from repeated import MANY, repetitions
 
 KILLS = 20 if MANY else 4
 PARTS, INNER = 8, 4
+LOOPED = 4
 RECORD = f'echo run >> "${MARK}/$FOREPLAN_TASK@$FOREPLAN_ATTEMPT"'
 ON = ("--on", "local:3")
 
@@ -35,7 +36,10 @@ def task(run: str, **fields: Any) -> dict[str, Any]:
 
 
 def write(place: Place) -> str:
-    """Two tasks add others, half of which add others; the sum of all of it waits for them."""
+    """Two tasks add others, half of which add others, and one loops over what another makes.
+
+    The sum of all of it waits for them.
+    """
     for side in ("left", "right"):
         added: dict[str, Any] = {}
         for i in range(PARTS):
@@ -56,10 +60,17 @@ def write(place: Place) -> str:
         "base": task("echo 1000 > base.num", outputs=["base.num"]),
         "left": task("cat left.json", inputs=["left.json", "base.num"], expand=True),
         "right": task("cat right.json", inputs=["right.json"], expand=True),
+        "cut": task(f"mkdir cut; seq {LOOPED} | split -l 1 - cut/", outputs=["cut/"]),
+        "loop-{f.name}": task(
+            "cp {f} {output}",
+            foreach={"f": "glob(cut/*)"},
+            inputs=["{f}"],
+            outputs=["looped/{f.name}.num"],
+        ),
         "total": task(
-            "cat parts/*.num in/*.num | paste -sd+ | bc > total.num",
+            "cat parts/*.num in/*.num looped/*.num | paste -sd+ | bc > total.num",
             after=["left", "right"],
-            inputs=["parts/*.num", "in/*.num"],
+            inputs=["parts/*.num", "in/*.num", "looped/*.num"],
             outputs=["total.num"],
         ),
     }
@@ -70,7 +81,8 @@ def write(place: Place) -> str:
 def check(place: Place) -> None:
     sides = 2 * sum(1000 + i for i in range(PARTS))
     inner = 2 * PARTS * sum(range(INNER))
-    assert (place.data / "total.num").read_text() == f"{sides + inner}\n"
+    looped = sum(range(LOOPED + 1))
+    assert (place.data / "total.num").read_text() == f"{sides + inner + looped}\n"
     assert len(list((place.data / "in").iterdir())) == 2 * PARTS * INNER
 
 
@@ -92,7 +104,7 @@ def test_killed_and_resumed(place: Place, seed: int) -> None:
     snapshots = drive_and_kill(place, sit, [some_moment(rng) for _ in range(KILLS)])
     check(place)
     check_nothing_repeated(place, snapshots)
-    assert rebuilt(place).header.workflow.n_tasks == 4 + 4 * PARTS + 2 * PARTS * INNER
+    assert rebuilt(place).header.workflow.n_tasks == 6 + LOOPED + 4 * PARTS + 2 * PARTS * INNER
     until(lambda: not place.processes(), "the end of all processes of the runs")
 
 

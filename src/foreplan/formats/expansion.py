@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from foreplan.errors import InputError
 from foreplan.files import printable, read_text
-from foreplan.formats.deferred import LaterLoop, deferred, let_wait, loops_over
+from foreplan.formats.deferred import (
+    GlobLoop,
+    Globs,
+    LaterLoop,
+    MadeFiles,
+    deferred,
+    let_wait,
+    matched,
+    with_waits,
+)
 from foreplan.formats.fields import (
     check_fields,
     mapping,
@@ -19,6 +30,7 @@ from foreplan.formats.fields import (
     unknown,
     wrong,
 )
+from foreplan.formats.foreplan_workflow import unused_name
 from foreplan.formats.loops import Cell, check_value
 from foreplan.formats.origins import SourceText
 from foreplan.formats.parts import (
@@ -29,6 +41,7 @@ from foreplan.formats.parts import (
     Expansion,
     Fields,
     SourceFile,
+    files_of,
     gathers,
 )
 from foreplan.formats.templates import (
@@ -38,13 +51,20 @@ from foreplan.formats.templates import (
     Variables,
     check_names,
     check_variable,
-    files_of,
     fill,
     finish,
+    join_rows,
+    outputs_of,
     prepare,
-    prepare_later,
+    shared_name,
+    split_rows,
 )
 from foreplan.formats.texts import parse_json, parse_yaml, plain_scalar
+from foreplan.model.filenames import SharedFiles
+
+MOST_ADDING = 16  # tasks that add those of one loop
+
+Entry = Body | Template | GlobLoop
 
 
 def expand(
@@ -53,21 +73,30 @@ def expand(
     given: Mapping[str, object],
     directory: Path,
     known: tuple[Sequence[str], Sequence[str]],
+    others: Collection[str] = (),
+    made: MadeFiles | None = None,
 ) -> Expansion:
-    """A document and those that it includes, expanded; known are the fields of files and tasks."""
+    """A document and those that it includes, expanded; known are the fields of files and tasks.
+
+    `others` are the outputs of tasks outside of it; `made` is what it loops over, if it was printed
+    by a task.
+    """
     fields, task_fields = known
     parts = _with_included(content, origin, fields, {})
     params = _parameters(parts, given)
-    expansion, makers = Expansion(parts, []), Makers()
-    waiting: list[tuple[SourceFile, dict[str, Body | Template], str | None]] = []
+    expansion, makers, globs = Expansion(parts, []), Makers(), Globs(directory, made)
+    waiting: list[tuple[SourceFile, dict[str, Entry], str | None]] = []
     for part in parts:
         with part.reading():
-            entries = _entries(part.content, params, directory, task_fields, makers)
+            entries = _entries(part, params, globs, task_fields)
             if is_template(part.content):
                 part.content = _filled(part.content, params)
         part.inherit()
         shell = part.content.get("shell")
         waiting.append((part, entries, shell if isinstance(shell, str) else None))
+    loops = _Loops([entries for _, entries, _ in waiting], params, globs, others)
+    loops.resolve(makers)
+    for part, entries, _ in waiting:
         expansion.templates += [(part, t) for t in entries.values() if isinstance(t, Template)]
     let_wait(makers.later)
     _check_names(waiting)
@@ -76,8 +105,10 @@ def expand(
             for key, entry in entries.items():
                 if isinstance(entry, Template):
                     part.tasks.update(zip(entry.names, finish(entry, makers, shell), strict=True))
-                else:
+                elif not isinstance(entry, GlobLoop):
                     part.tasks[key] = entry
+            for name, body in part.tasks.items() if makers.later else ():
+                part.tasks[name] = with_waits(body, makers.later, loops.fixed, name)
     return expansion
 
 
@@ -98,58 +129,189 @@ def _filled(document: Fields, params: Mapping[str, object]) -> Fields:
 
 
 def _entries(
-    document: Fields,
-    params: Mapping[str, object],
-    directory: Path,
-    known: Sequence[str],
-    makers: Makers,
-) -> dict[str, Body | Template]:
-    """The tasks of a file: as they are, or as templates, whose loops are known to makers then."""
-    entries: dict[str, Body | Template] = {}
-    templated = is_template(document)
-    for key, value in named(document.get("tasks"), "the task", "tasks").items():
+    part: SourceFile, params: Mapping[str, object], globs: Globs, known: Sequence[str]
+) -> dict[str, Entry]:
+    """The tasks of a file: as they are, as templates, or as loops over what globs match."""
+    entries: dict[str, Entry] = {}
+    templated = is_template(part.content)
+    for key, value in named(part.content.get("tasks"), "the task", "tasks").items():
         body = mapping({} if value is None else value, "tasks", key)
         check_fields(body, known, "tasks", key)
-        if FOREACH in body and (patterns := loops_over(body[FOREACH], document)):
-            made = {v: str(fill(p, Variables(params), "tasks", key)) for v, p in patterns.items()}
-            called, entry = _later(key, body, document, params, directory, made, makers)
-            entries[called] = entry
-            continue
         if not templated and IF not in body and not gathers(body.get("inputs")):
             entries[key] = body
             continue
-        template = entries[key] = prepare(key, body, params, directory, letters=not templated)
-        makers.add(template)
+        own = replace(globs, patterns={}, tables=[])
+        template = prepare(key, body, params, globs.directory, not templated, own)
+        entries[key] = template
+        if template.names and (own.patterns or own.tables):
+            made = outputs_of(template)
+            entries[key] = GlobLoop(part, key, body, template, own, made)
     return entries
 
 
-def _later(
-    key: str,
-    body: Body,
-    document: Fields,
-    params: Mapping[str, object],
-    directory: Path,
-    made: Mapping[str, str],
-    makers: Makers,
-) -> tuple[str, Body]:
-    """The task that adds those of a loop over files yet to be made; its template is checked now."""
-    if gathers(body.get("inputs")):
-        problem = "a loop over files that a task makes cannot gather files: list them, or a pattern"
-        raise wrong(problem, "tasks", key, "inputs")
-    called, entry = deferred(key, body, document, params, list(made.values()))
-    template = prepare_later(key, body, made, params, directory)
-    rows = finish(template, makers)
-    makers.add_later(template, called)
-    read, written = (
-        {file for row in rows for file in files_of(row.get(field))}
-        for field in ("inputs", "outputs")
-    )
-    makers.later.append(LaterLoop(called, entry, read, written))
-    return called, entry
+class _Loops:
+    """The loops over globs of all files, and which of them go over files that tasks make.
+
+    Such a loop waits for these tasks. The others go over what is in the directory now.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[dict[str, Entry]],
+        params: Mapping[str, object],
+        globs: Globs,
+        others: Collection[str],
+    ) -> None:
+        self._entries, self._params, self._globs = entries, params, globs
+        every = [entry for of_file in entries for entry in of_file.values()]
+        self._loops = [entry for entry in every if isinstance(entry, GlobLoop)]
+        self._waiting: list[GlobLoop] = []
+        self.fixed = dict.fromkeys(others)  # outputs of all tasks but those of loops that wait
+        for entry in every if self._loops else ():
+            if isinstance(entry, Template):
+                self.fixed |= dict.fromkeys(outputs_of(entry))
+            elif not isinstance(entry, GlobLoop):
+                self.fixed |= dict.fromkeys(files_of(entry.get("outputs")))
+
+    def resolve(self, makers: Makers) -> None:
+        """Put templates, or tasks that wait, in the place of loops over globs."""
+        self._choose()
+        self._check_tables()
+        self._expanding = set[str]()  # tasks that add tasks, as they say themselves
+        for entries in self._entries if self._waiting else ():
+            for key, entry in entries.items():
+                body = entry if isinstance(entry, Mapping) else entry.body
+                if body.get("expand") is True:
+                    self._expanding |= {*entry.names} if isinstance(entry, Template) else {key}
+        for entries in self._entries:
+            every = dict(entries)
+            entries.clear()
+            for key, entry in every.items():
+                if isinstance(entry, Template):
+                    makers.add(entry)
+                if not isinstance(entry, GlobLoop):
+                    entries[key] = entry
+                elif entry not in self._waiting:
+                    makers.add(entry.template)
+                    entries[key] = entry.template
+                else:
+                    with entry.part.reading():
+                        self._defer(entry, makers, entries, every)
+
+    def _choose(self) -> None:
+        """Find the loops that wait: for tasks that are known, or for others that wait."""
+        pending = list(self._loops)
+        known = SharedFiles(self.fixed)
+        chosen = True
+        while chosen:
+            chosen = False
+            for loop in list(pending):
+                others = SharedFiles(f for one in pending if one is not loop for f in one.outputs)
+                if matched(loop.patterns, known):
+                    self._waiting.append(loop)
+                elif matched(loop.patterns, others):
+                    continue
+                else:
+                    with loop.part.reading():
+                        loop.template = self._prepare(loop, ())
+                        loop.outputs = outputs_of(loop.template)
+                        _check_own(loop)
+                    self.fixed |= dict.fromkeys(loop.outputs)
+                pending.remove(loop)
+                known.add(loop.outputs)
+                chosen = True
+        self._waiting += pending  # each goes over what another makes: the tasks form a cycle
+
+    def _check_tables(self) -> None:
+        """Refuse loops over the rows of a table that a task makes."""
+        known = SharedFiles([*self.fixed, *(f for one in self._waiting for f in one.outputs)])
+        for loop in self._loops:
+            for variable, table in loop.globs.tables:
+                if any(known.with_any_of(table)):
+                    problem = f"a task makes {table}: its rows are not known before that task is"
+                    how = "done: let a task with `expand: true` print the tasks of this loop"
+                    with loop.part.reading():
+                        raise wrong(f"{problem} {how}", *loop.place, variable)
+
+    def _prepare(self, loop: GlobLoop, variables: Collection[str]) -> Template:
+        """The template, with patterns in the place of files for these variables alone."""
+        globs = replace(self._globs, only=variables, patterns={}, tables=[])
+        return prepare(loop.key, loop.body, self._params, globs.directory, globs=globs)
+
+    def _defer(
+        self, loop: GlobLoop, makers: Makers, into: dict[str, Entry], taken: Collection[str]
+    ) -> None:
+        """Put tasks in the place of a loop: each adds the tasks for one set of patterns."""
+        if gathers(loop.body.get("inputs")):
+            problem = "a loop over files that a task makes cannot gather files"
+            raise wrong(f"{problem}: list them, or a pattern", "tasks", loop.key, "inputs")
+        others = [one for one in self._waiting if one is not loop]
+        every = SharedFiles([*self.fixed, *(f for one in others for f in one.outputs)])
+        variables = loop.variables_over(every)
+        template = self._prepare(loop, variables)
+        loop.outputs = outputs_of(template)
+        _check_own(loop)
+        fixed, own = SharedFiles(self.fixed), set[str]()
+        for rows in _batches(template, variables):
+            group = join_rows(rows)
+            called = unused_name(shared_name(group, variables), own)
+            own.add(called)
+            if called in into or (called in taken and called != loop.key):
+                raise wrong(f"two tasks are called {shown(called)}", "tasks", loop.key)
+            over = {v: list(dict.fromkeys(map(str, group.scope.loop[v]))) for v in variables}
+            patterns = [pattern for found in over.values() for pattern in found]
+            inputs = matched(patterns, fixed)
+            if outside := next(filter(os.path.isabs, inputs), None):
+                problem = f"a task makes {outside}, outside of the data directory"
+                raise wrong(f"{problem}: a loop cannot go over such files", *loop.place)
+            tasks = finish(group, makers)
+            entry = deferred(loop, self._params, over, inputs, self._awaited(loop, tasks))
+            makers.add(group, called)
+            read, made = (
+                {file for task in tasks for file in files_of(task.get(field))}
+                for field in ("inputs", "outputs")
+            )
+            aliases = {loop.called, *(shared_name(one, variables) for one in rows)}
+            later = LaterLoop(called, aliases, loop.key, entry, patterns, read, made)
+            makers.later.append(later)
+            into[called] = entry
+
+    def _awaited(self, loop: GlobLoop, rows: Sequence[Body]) -> list[str]:
+        """The tasks that a loop which waits names in `after`: it waits for what they add, too."""
+        awaited = dict.fromkeys(name for row in rows for name in row.get("after") or ())
+        loops = [one.called for one in self._waiting]  # also named with the values of some rows
+        for name in awaited:
+            of_loop = "*" in name and any(fnmatchcase(name, called) for called in loops)
+            if name not in self._expanding and not of_loop:
+                problem = f"a loop over files that a task makes cannot come after {shown(name)}"
+                how = "which adds no tasks: list a file that it makes under `inputs`"
+                raise wrong(f"{problem}, {how}", "tasks", loop.key, "after")
+        return list(awaited)
+
+
+def _batches(template: Template, variables: Sequence[str]) -> list[list[Template]]:
+    """The rows of a loop by what they wait for, for as many tasks as may add some of them.
+
+    Each of them is added when its own files are there. But to add tasks takes time in proportion to
+    the whole workflow, so there are not many such tasks.
+    """
+    by_variable = [split_rows(template, variable) for variable in variables]
+    groups = max(by_variable, key=len)
+    size = -(-len(groups) // MOST_ADDING)
+    return [groups[k : k + size] for k in range(0, len(groups), size)]
+
+
+def _check_own(loop: GlobLoop) -> None:
+    """Refuse a loop over files that its own tasks make."""
+    if own := matched(loop.patterns, SharedFiles(loop.outputs)):
+        patterns = ", ".join(loop.patterns)
+        problem = f"the loop goes over {patterns}, and its own tasks make {own[0]}, which matches"
+        how = "write a pattern that does not match it, or another place for the outputs"
+        raise wrong(f"{problem}: {how}", *loop.place)
 
 
 def _check_names(
-    waiting: Sequence[tuple[SourceFile, dict[str, Body | Template], str | None]],
+    waiting: Sequence[tuple[SourceFile, dict[str, Entry], str | None]],
 ) -> None:
     """An InputError where two tasks have one name, in whichever file."""
     taken: dict[str, str] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,6 +48,9 @@ from foreplan.formats.surroundings import (
 from foreplan.model import Item, TaskSpec, Workflow
 from foreplan.model.causes import CAUSES
 from foreplan.shell import check_listed, shell_words
+
+if TYPE_CHECKING:
+    from foreplan.formats.deferred import MadeFiles
 
 OUTPUT_MARKS = ("temp", "protected")  # of outputs, or of a task for all of its outputs
 _MARKS = frozenset(OUTPUT_MARKS)
@@ -96,10 +100,13 @@ def workflow_from_dict(
     params: Mapping[str, object] | None = None,
     directory: Path = Path(),
     origin: SourceText = NOWHERE,
+    others: Collection[str] = (),
+    made: MadeFiles | None = None,
 ) -> Workflow:
     """A workflow from the content of a foreplan file, with these values of its parameters.
 
-    What loops go over is looked for in the directory, that of the data.
+    What loops go over is looked for in the directory, that of the data. Of what a task has printed,
+    `others` are the outputs of other tasks, and `made` the files that it loops over.
     """
     document = mapping(content)
     if ("processors" in document or "hosts" in document) and "tasks" not in document:
@@ -109,7 +116,7 @@ def workflow_from_dict(
     if expansion is None:
         from foreplan.formats.expansion import expand
 
-        expansion = expand(document, origin, params or {}, directory, known)
+        expansion = expand(document, origin, params or {}, directory, known, others, made)
     with expansion.reading():
         return _read(expansion)
 

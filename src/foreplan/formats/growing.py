@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from foreplan.errors import InputError
-from foreplan.formats.deferred import globs_of, made_patterns
+from foreplan.formats.deferred import MadeFiles
 from foreplan.formats.fields import check_fields, mapping, name, sequence, shown, unknown, wrong
-from foreplan.formats.loops import matched_paths
-from foreplan.formats.parts import FOREACH, PARAMS
-from foreplan.formats.templates import Variables, fill
+from foreplan.formats.parts import files_of
 from foreplan.formats.texts import parse_yaml
 from foreplan.model import Item, Workflow
 from foreplan.model.filenames import is_pattern
@@ -29,7 +27,8 @@ class Expansions:
         self._bodies = bodies
         says = (task for task, fields in bodies.items() if "expand" in fields)
         self._expands = {task for task in says if _is_true(bodies[task], task)}
-        self._made = made_patterns({"tasks": bodies}) if self._expands else frozenset()
+        outputs = (files_of(b.get("outputs")) for b in bodies.values()) if self._expands else ()
+        self._made = {file for files in outputs for file in files if is_pattern(file)}
         waits = (task for task, fields in bodies.items() if "after" in fields)
         self._after = {task: self._waits(task) for task in waits}
         self.any = bool(self._expands or self._after)  # of many tasks, none is asked one by one
@@ -85,11 +84,15 @@ def _is_true(fields: Fields, task: str) -> bool:
     return expand
 
 
-def printed_tasks(text: str, read: Callable[[Mapping[str, object]], Workflow]) -> Workflow:
+Reader = Callable[[Mapping[str, object], MadeFiles | None], Workflow]
+
+
+def printed_tasks(text: str, read: Reader) -> Workflow:
     """The tasks that a task has printed, read as those of a file are."""
     if not text.strip():
         raise InputError("it has printed nothing; `tasks: {}` adds no tasks")
-    return added_tasks(mapping(parse_yaml(text)), read)
+    document, made = MadeFiles.read(mapping(parse_yaml(text)))
+    return added_tasks(document, lambda content: read(content, made))
 
 
 def added_tasks(document: Fields, read: Callable[[Mapping[str, object]], Workflow]) -> Workflow:
@@ -101,20 +104,6 @@ def added_tasks(document: Fields, read: Callable[[Mapping[str, object]], Workflo
         if error.problem != NO_TASKS:
             raise
         return Workflow.from_items("", [], [], [])  # that is all right here
-
-
-def with_files(document: Mapping[Any, Any], files: Mapping[str, Iterable[str]]) -> dict[Any, Any]:
-    """Tasks whose loops go over what patterns are known to mean, though nothing of it is there."""
-    params, tasks = mapping(document.get(PARAMS) or {}), dict[object, object]()
-    scope = Variables({str(called): value for called, value in params.items()})
-    for key, body in mapping(document.get("tasks") or {}).items():
-        tasks[key] = body
-        if isinstance(body, Mapping):
-            found = {v: str(fill(glob, scope)) for v, glob in globs_of(body.get(FOREACH)).items()}
-            known = {v: matched_paths(files[p], p) for v, p in found.items() if p in files}
-            if known:
-                tasks[key] = {**body, FOREACH: {**body[FOREACH], **known}}
-    return {**document, "tasks": tasks}
 
 
 def as_written(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -24,6 +24,8 @@ _WILD = re.compile(r"[*?]|\[[^]]+\]")
 
 Loop = dict[str, Sequence[object]]  # the values of each variable, row by row
 Place = str | int
+# what a call (`glob` or `csv`) of an argument goes over; None: as it is in the directory
+Find = Callable[[str, str], Sequence[object] | None]
 
 
 class Cell(str):
@@ -106,10 +108,12 @@ def side_by_side(group: Loop, *place: Place) -> Loop:
     return group
 
 
-def values_of(value: object, directory: Path, *place: Place) -> Sequence[object]:
+def values_of(
+    value: object, directory: Path, *place: Place, find: Find | None = None
+) -> Sequence[object]:
     """The values that a variable goes through, parameters replaced before: one at least."""
     if isinstance(value, str):
-        return _named_values(value.strip(), directory, *place)
+        return _named_values(value.strip(), directory, *place, find=find)
     if not isinstance(value, list | tuple):
         raise wrong(f"expected a list, {_FORMS}, not {shown(value)}", *place)
     if not value:
@@ -138,11 +142,15 @@ def _check_scalar(value: object, *place: Place) -> None:
         string(value, *place)
 
 
-def _named_values(text: str, directory: Path, *place: Place) -> Sequence[object]:
+def _named_values(
+    text: str, directory: Path, *place: Place, find: Find | None = None
+) -> Sequence[object]:
     if call := _CALL.fullmatch(text):
         argument = call[2].strip().strip("'\"")
         if not argument or "\0" in argument:
             raise wrong(f"{call[1]}(...) needs a name, not {shown(argument)}", *place)
+        if find is not None and (given := find(call[1], argument)) is not None:
+            return given
         is_glob = call[1] == "glob"
         found = _files(argument, directory, *place) if is_glob else _table(argument, directory)
         if not found:

@@ -105,6 +105,14 @@ def gathers(inputs: object) -> bool:
     return any(isinstance(entry, Mapping) and ALL in entry for entry in listed)
 
 
+def files_of(entries: object) -> list[str]:
+    """The files that a task lists, as a command names them."""
+    if not isinstance(entries, list | tuple):
+        return []
+    paths = (entry.get("path") if isinstance(entry, Mapping) else entry for entry in entries)
+    return [str(path) for path in paths if isinstance(path, str | int)]
+
+
 def plain_workflow(
     document: Fields, origin: SourceText, known: tuple[Sequence[str], Sequence[str]]
 ) -> Expansion | None:

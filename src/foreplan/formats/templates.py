@@ -20,17 +20,20 @@ the template (its `foreach` does not count), `params` the values of parameters.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import compress, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreplan.formats.conditions import conditions_of
-from foreplan.formats.deferred import LaterLoop
+from foreplan.formats.deferred import Globs, LaterLoop
 from foreplan.formats.fields import check_fields, name, shown, string, unknown, wrong
 from foreplan.formats.loops import (
+    MOST,
     Cell,
+    Find,
     Loop,
     MatchedPath,
     PathPattern,
@@ -40,10 +43,10 @@ from foreplan.formats.loops import (
     side_by_side,
     values_of,
 )
-from foreplan.formats.parts import ALL, FOREACH, IF
+from foreplan.formats.parts import ALL, FOREACH, IF, files_of
 from foreplan.formats.quoting import quoter, spots_of
 from foreplan.formats.texts import plain_scalar
-from foreplan.model.filenames import may_share
+from foreplan.model.filenames import SharedFiles
 
 ONLY = "only"
 FILES = ("input", "inputs", "output", "outputs")  # names that a command has beside all others
@@ -276,78 +279,114 @@ def check_variable(called: str, *place: Place) -> None:
 # files that loops make, for `all`
 
 
+class _Maker(NamedTuple):
+    """An output of a loop, as its template says it, and what names mean there."""
+
+    entry: str
+    scope: Variables
+    adder: str = ""  # the task that adds the tasks of the loop; none: they are known
+
+
 class Makers:
     """The outputs of loops, by the text that stands for them: `bam/{sample}.bam`."""
 
     def __init__(self) -> None:
-        self._made: dict[str, list[tuple[str, Variables]]] = {}
+        self._made: dict[str, list[_Maker]] = {}
         self.later: list[LaterLoop] = []
-        self._later: dict[str, str] = {}  # of files yet to be made: who adds it
 
-    def add(self, template: Template) -> None:
-        """Note the outputs of a loop."""
+    def add(self, template: Template, adder: str = "") -> None:
+        """Note the outputs of a loop, and the task that adds its tasks, if one does."""
         if template.scope.loop:
             for entry in files_of(template.body.get("outputs")):
                 if _REFERENCE.search(entry):
                     wanted = _without_params(entry, template.scope)
-                    self._made.setdefault(wanted, []).append((entry, template.scope))
+                    maker = _Maker(entry, template.scope, adder)
+                    self._made.setdefault(wanted, []).append(maker)
 
-    def add_later(self, template: Template, adder: str) -> None:
-        """Note the outputs of a loop that goes over patterns, and that a task adds its tasks."""
-        self.add(template)
-        for entry in files_of(template.body.get("outputs")):
-            self._later[_without_params(entry, template.scope)] = adder
-
-    def adders(self, section: object, scope: Variables) -> list[str]:
-        """The tasks that add those who make what inputs gather."""
+    def adders(self, section: object, scope: Variables, *place: Place) -> object:
+        """The tasks that add those who make what inputs gather; a Column, if rows differ."""
         entries = section if isinstance(section, list | tuple) else [section]
         texts = (entry[ALL] for entry in entries if isinstance(entry, Mapping) and ALL in entry)
-        called = (_without_params(text, scope) for text in texts if isinstance(text, str))
-        return [self._later[one] for one in dict.fromkeys(called) if one in self._later]
+        parts: list[object] = []  # lists, or Columns of lists
+        for text in dict.fromkeys(text for text in texts if isinstance(text, str)):
+            bound, groups = self._bound(text, scope), dict[tuple[str, ...], list[str]]()
+            makers = self._made.get(_without_params(text, scope), ())
+            for maker in makers if any(maker.adder for maker in makers) else ():
+                n = rows_of(maker.scope.loop)
+                for key, _ in zip(_keys(bound, maker.scope, *place), range(n), strict=False):
+                    groups.setdefault(key, []).append(maker.adder)
+            if groups:
+                own = [_texts(one, scope, *place) for one in bound]
+                parts.append(_in_rows(own, lambda row, known=groups: known.get(tuple(row), [])))  # type: ignore[misc]
+        return _in_rows(parts, lambda row: [*filter(None, {n: 0 for names in row for n in names})])
+
+    def _bound(self, text: str, scope: Variables) -> list[str]:
+        """The references in a text that each row of a loop has fixed."""
+        called = (found[0][1:-1] for found in _REFERENCE.finditer(text))
+        return [one for one in called if _split(one)[0] in scope.loop]
 
     def gather(self, section: Body, scope: Variables, *place: Place) -> object:
         """The files that `{all: text, only: condition}` means; a Column, if rows have their own."""
         check_fields(section, (ALL, ONLY), *place)
         entry = string(section[ALL], *place, ALL)
-        called = [found[0][1:-1] for found in _REFERENCE.finditer(entry)]
-        bound = [one for one in called if _split(one)[0] in scope.loop]
+        bound = self._bound(entry, scope)
         wanted = _without_params(entry, scope)
         if wanted not in self._made:
             raise unknown("output of a loop", wanted, self._made, *place, ALL)
-        if len(bound) == len(called):
+        if len(bound) == sum(1 for _ in _REFERENCE.finditer(entry)):
             raise wrong(f"{wanted} names one file of each task's own loop: list it", *place, ALL)
-        if wanted in self._later:
-            return self._pattern(wanted, section, bound, *place)
-        groups: dict[tuple[str, ...], list[str]] = {}
-        for made, maker in self._made[wanted]:
-            files = fill(made, maker, *place, ALL)
-            kept = kept_rows(section.get(ONLY, True), maker, *place, ONLY)
-            keys = [_texts(one, maker, *place, ALL) for one in bound]
-            rows: Iterable[tuple[str, ...]] = zip(*keys, strict=True) if keys else repeat(())
-            for key, file, keep in zip(rows, files, kept, strict=False):  # type: ignore[call-overload]
+        makers = self._made[wanted]
+        if any(maker.adder for maker in makers):
+            self._check_patterns(wanted, section, bound, *place)
+        groups: dict[tuple[str, ...], dict[str, None]] = {}
+        for maker in makers:
+            files = fill(maker.entry, maker.scope, *place, ALL)
+            kept = kept_rows(section.get(ONLY, True), maker.scope, *place, ONLY)
+            keys = _keys(bound, maker.scope, *place)
+            for key, file, keep in zip(keys, files, kept, strict=False):  # type: ignore[call-overload]
                 if keep:
-                    groups.setdefault(key, []).append(file)
+                    groups.setdefault(key, {})[file] = None
         own = [_texts(one, scope, *place, ALL) for one in bound]
         return _in_rows(own, lambda row: _group(groups, tuple(row), wanted, *place))
 
-    def _pattern(
+    def _check_patterns(
         self, wanted: str, section: Body, bound: Sequence[str], *place: Place
-    ) -> Sequence[str]:
-        """The patterns of files that a loop over files yet to be made gives, and no others."""
-        adder = self._later[wanted]
-        how = f'write `after: ["{adder}"]` and a pattern of the files among the inputs'
-        if ONLY in section or bound:
-            why = "`only`" if ONLY in section else f"{{{bound[0]}}} of this loop"
+    ) -> None:
+        """Refuse to gather files yet to be made, if their patterns could mean others, too."""
+        later = [maker for maker in self._made[wanted] if maker.adder]
+        how = f'write `after: ["{later[0].adder}"]` and a pattern of the files among the inputs'
+        unknown = [one for one in bound if any(_is_later(m.scope.loop, one) for m in later)]
+        if ONLY in section or unknown:
+            why = "`only`" if ONLY in section else f"{{{unknown[0]}}} of this loop"
             raise wrong(f"which files it means by {why} is known only later: {how}", *place)
-        meant, others = list[str](), list[str]()
+        # by adder and pattern: for which group it is meant, or which other text gives it
+        meant: dict[str, dict[str, set[tuple[str, ...] | str]]] = {}
+        adders = {maker.adder for maker in later}
         for text, makers in self._made.items():
-            for made, maker in makers if self._later.get(text) == adder else ():
-                (meant if text == wanted else others).extend(fill(made, maker, *place, ALL))  # type: ignore[arg-type]
-        meant = list(dict.fromkeys(meant))
-        for other in others:
-            if any(may_share(one, other) for one in meant):
-                raise wrong(f"{wanted} may mean {other}, too: {how}", *place, ALL)
-        return meant
+            for maker in (one for one in makers if one.adder in adders):
+                files = fill(maker.entry, maker.scope, *place, ALL)
+                keys = _keys(bound, maker.scope, *place) if text == wanted else repeat(text)
+                for key, file in zip(keys, files, strict=False):  # type: ignore[call-overload]
+                    meant.setdefault(maker.adder, {}).setdefault(file, set()).add(key)
+        for of_adder in meant.values():
+            every = SharedFiles(of_adder)
+            for file, whose in of_adder.items():
+                is_wanted = any(isinstance(one, tuple) for one in whose)
+                for other in every.with_any_of(file) if is_wanted else ():
+                    if len(of_adder[other] | whose) > 1:
+                        raise wrong(f"{wanted} may mean {other}, too: {how}", *place, ALL)
+
+
+def _keys(bound: Sequence[str], scope: Variables, *place: Place) -> Iterable[tuple[str, ...]]:
+    """The values of what a gathering loop has fixed, in each row of the loop that makes files."""
+    keys = [_texts(one, scope, *place, ALL) for one in bound]
+    return zip(*keys, strict=True) if keys else repeat(())
+
+
+def _is_later(loop: Mapping[str, Sequence[object]], reference: str) -> bool:
+    """Whether a reference is of files that are yet to be made."""
+    column = loop.get(_split(reference)[0], ())
+    return any(isinstance(value, PathPattern) for value in column)
 
 
 def _texts(reference: str, scope: Variables, *place: Place) -> Any:
@@ -357,12 +396,15 @@ def _texts(reference: str, scope: Variables, *place: Place) -> Any:
 
 
 def _group(
-    groups: Mapping[tuple[str, ...], list[str]], key: tuple[str, ...], wanted: str, *place: Place
+    groups: Mapping[tuple[str, ...], Iterable[str]],
+    key: tuple[str, ...],
+    wanted: str,
+    *place: Place,
 ) -> list[str]:
     if key not in groups:
         values = f" for {', '.join(key)}" if key else ""
         raise wrong(f"no task makes {wanted}{values}: there is nothing to gather", *place)
-    return groups[key]
+    return list(groups[key])
 
 
 def _split(reference: str) -> tuple[str, str]:
@@ -424,32 +466,82 @@ class Template:
 
 
 def prepare(
-    key: str, body: Body, params: Mapping[str, object], directory: Path, letters: bool = False
+    key: str,
+    body: Body,
+    params: Mapping[str, object],
+    directory: Path,
+    letters: bool = False,
+    globs: Globs | None = None,
 ) -> Template:
-    """A template with the rows of its loop for which its condition holds."""
+    """A template with the rows of its loop for which its condition holds.
+
+    Where `globs` has patterns in the place of files, only conditions on other values count.
+    """
     loop: Loop = {}
+    globs = globs or Globs(directory, only=())
     if FOREACH in body:
-        loop = _loop(key, body[FOREACH], params, directory, "tasks", key)
+        loop = _loop(key, body[FOREACH], params, globs, "tasks", key)
+        if not rows_of(loop):  # these are of another task that adds some
+            return Template(key, body, Variables(params), [])
+    if globs.patterns and IF in body:
+        section = body[IF]
+        conditions = conditions_of(section, [*loop, *params], "tasks", key, IF)
+        listed = section if isinstance(section, list | tuple) else [section]
+        known = [
+            text
+            for text, condition in zip(listed, conditions, strict=True)
+            if globs.patterns.keys().isdisjoint(_split(one)[0] for one in condition.references)
+        ]
+        body = {**body, IF: known}
     return with_loop(key, body, loop, params, letters)
 
 
-def prepare_later(
-    key: str, body: Body, made: Mapping[str, str], params: Mapping[str, object], directory: Path
-) -> Template:
-    """A template that goes over files yet to be made: in their place stand their patterns.
+def split_rows(template: Template, variable: str) -> list[Template]:
+    """The template for each of the values of a variable, with the rows that have it."""
+    groups: dict[object, list[bool]] = {}
+    columns, n = template.scope.loop, len(template.names)
+    for row, value in enumerate(columns[variable]):
+        groups.setdefault(value, [False] * n)[row] = True
+    return [_with_rows(template, kept) for kept in groups.values()]
 
-    Of its conditions, those that ask for nothing of these files are looked at.
-    """
-    loop = _loop(key, body[FOREACH], params, directory, "tasks", key, made=made)
-    section = body.get(IF, [])
-    conditions = conditions_of(section, [*loop, *params], "tasks", key, IF)
-    listed = section if isinstance(section, list | tuple) else [section]
-    known = [
-        text
-        for text, condition in zip(listed, conditions, strict=True)
-        if made.keys().isdisjoint(_split(one)[0] for one in condition.references)
-    ]
-    return with_loop(key, {**body, IF: known}, loop, params)
+
+def join_rows(templates: Sequence[Template]) -> Template:
+    """Parts of one template as one, with all of their rows."""
+    first = templates[0]
+    columns = {
+        called: [value for one in templates for value in one.scope.loop[called]]
+        for called in first.scope.loop
+    }
+    names = [name for one in templates for name in one.names]
+    return replace(first, scope=Variables(first.scope.params, columns), names=names)
+
+
+def _with_rows(template: Template, kept: Sequence[bool]) -> Template:
+    columns = template.scope.loop.items()
+    scope = Variables(template.scope.params, {v: list(compress(c, kept)) for v, c in columns})
+    return replace(template, scope=scope, names=list(compress(template.names, kept)))
+
+
+def shared_name(template: Template, variables: Collection[str]) -> str:
+    """The name of a template's tasks, with `*` for all that these variables do not depend on."""
+    fixed = {name for v in variables for name in _names_in(template.body[FOREACH].get(v))}
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in fixed or found[1] not in template.scope.loop:
+            return "*"
+        texts = {*_texts(found[0][1:-1], template.scope, *template.place)}
+        return str(texts.pop()) if len(texts) == 1 else "*"
+
+    return _REFERENCE.sub(value, template.key)
+
+
+def outputs_of(template: Template) -> list[str]:
+    """The outputs of all tasks of a template."""
+    entries = template.body.get("outputs") or []
+    if template.names and not template.letters:
+        entries = fill(entries, template.scope, *template.place, "outputs")
+    rows = entries if isinstance(entries, Column) else [entries] if template.names else []
+    return list(dict.fromkeys(file for row in rows for file in files_of(row)))
 
 
 def with_loop(
@@ -475,34 +567,81 @@ def with_loop(
 
 
 def _loop(
-    key: str,
-    section: object,
-    params: Mapping[str, object],
-    directory: Path,
-    *place: Place,
-    made: Mapping[str, str] | None = None,
+    key: str, section: object, params: Mapping[str, object], globs: Globs, *place: Place
 ) -> Loop:
-    """The rows of a `foreach`; variables of files yet to be `made` have the pattern of these."""
+    """The rows of a `foreach`; a variable may depend on those before it."""
     at = (*place, FOREACH)
     in_name = {found[1] for found in _REFERENCE.finditer(key)}
-    loops, scope = list[Loop](), Variables(params)
-    for group, zipped in groups_of(section, *at):
+    groups = groups_of(section, *at)
+    names = [variable for group, _ in groups for variable in group]
+    if len(set(names)) < len(names):
+        raise wrong("a variable is given twice", *at)
+    loops = list[Loop]()
+    for group, zipped in groups:
+        before = {variable for loop in loops for variable in loop}
         loop: Loop = {}
         for variable, value in group.items():
             check_variable(variable, *at)
             where = (*at, "zip", variable) if zipped else (*at, variable)
-            if made and variable in made:
-                loop[variable] = [PathPattern(made[variable], made[variable])]
+            find = partial(_find, globs, variable, where)
+            used = _names_in(value)
+            if late := (used & {*names}) - before - params.keys() - {variable}:
+                problem = f"{variable} depends on {min(late)}, which must stand before it"
+                raise wrong(f"{problem} in `foreach`", *where)
+            if not used & before:
+                ready = _ready(value, Variables(params), *where)
+                loop[variable] = values_of(ready, globs.directory, *where, find=find)
+            elif zipped:
+                problem = f"{variable} depends on {min(used & before)}"
+                raise wrong(f"{problem}: what is zipped cannot depend on another variable", *where)
             else:
-                loop[variable] = values_of(_ready(value, scope, *where), directory, *where)
+                rows = product_of(loops, *at)
+                ready = _ready(value, Variables(params, rows), *where)
+                loops, loop = [], _nested(rows, variable, ready, globs, find, *where)
         loops.append(side_by_side(loop, *at) if zipped else loop)
-        if in_name.isdisjoint(loop):
-            braced = " or ".join(f"{{{variable}}}" for variable in loop)
+        if in_name.isdisjoint(group):
+            braced = " or ".join(f"{{{variable}}}" for variable in group)
             raise wrong(f"the name of a loop's task must hold {braced}, so that names differ", *at)
-    repeated = [v for loop in loops for v in loop]
-    if len(set(repeated)) < len(repeated):
-        raise wrong("a variable is given twice", *at)
     return product_of(loops, *at)
+
+
+def _find(
+    globs: Globs, variable: str, place: tuple[Place, ...], kind: str, argument: str
+) -> Sequence[object] | None:
+    return globs.find(variable, kind, argument, *place)
+
+
+def _nested(
+    rows: Loop, variable: str, ready: object, globs: Globs, find: Find, *place: Place
+) -> Loop:
+    """Rows with a variable that has values of its own in each of them."""
+    known: dict[str, Sequence[object]] = {}
+    nested: dict[str, list[object]] = {called: [] for called in (*rows, variable)}
+    for row, value in enumerate(ready if isinstance(ready, Column) else [ready] * rows_of(rows)):
+        values = known.get(value) if isinstance(value, str) else None
+        if values is None:
+            values = values_of(value, globs.directory, *place, find=find)
+            if isinstance(value, str):
+                known[value] = values
+        for called, column in rows.items():
+            nested[called] += [column[row]] * len(values)
+        nested[variable] += values
+        if len(nested[variable]) > MOST:
+            raise wrong(f"the loop has more than {MOST:,} values", *place)
+    return {**nested}
+
+
+def _names_in(value: object) -> set[str]:
+    """The names that stand in what a variable goes over."""
+    if isinstance(value, str):
+        alone = _VALUE.fullmatch(value)
+        ends = (found[0].lstrip("$") for found in _RANGE_END.finditer(value))
+        return {alone[1]} if alone else {*ends, *(f[1] for f in _REFERENCE.finditer(value))}
+    if isinstance(value, Mapping):
+        return {called for entry in value.values() for called in _names_in(entry)}
+    if isinstance(value, list | tuple):
+        return {called for entry in value for called in _names_in(entry)}
+    return set()
 
 
 _RANGE_END = re.compile(r"\$[A-Za-z_]\w*(?=\.\.)|(?<=\.\.)\$[A-Za-z_]\w*", re.ASCII)
@@ -531,9 +670,9 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
     filled.pop(IF, None)
     if scope.loop and (alike := _category_of(template.key)):
         filled.setdefault("category", alike)
-    if adders := makers.adders(template.body.get("inputs"), scope):
-        after = filled.get("after") or []
-        filled["after"] = _each(lambda names: [*dict.fromkeys([*names, *adders])], after)
+    if adders := makers.adders(template.body.get("inputs"), scope, *place):
+        parts = [filled.get("after") or [], adders]
+        filled["after"] = _in_rows(parts, lambda row: [*dict.fromkeys([*row[0], *row[1]])])
     if "run" in filled and not template.letters:
         command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
         asked = {found[1] for found in _REFERENCE.finditer(command)}
@@ -572,14 +711,6 @@ def _gathered(value: object, makers: Makers, template: Template, *place: Place) 
         else:
             parts.append(fill([entry], template.scope, *place, first=i))
     return _in_rows(parts, lambda row: [file for files in row for file in files])
-
-
-def files_of(entries: object) -> list[str]:
-    """The files that a task lists, as a command names them."""
-    if not isinstance(entries, list | tuple):
-        return []
-    paths = (entry.get("path") if isinstance(entry, Mapping) else entry for entry in entries)
-    return [str(path) for path in paths if isinstance(path, str | int)]
 
 
 def expand_template(

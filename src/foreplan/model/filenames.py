@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
@@ -256,6 +257,38 @@ class Holders:
             folder = folder.rpartition("/")[0]
 
 
+class SharedFiles:
+    """Files, directories and patterns, found by others that may mean some of the same files."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by: dict[str, list[str]] = {}  # by the letters before the first wildcard
+        self._letters: list[str] = []
+        self.add(names)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Add names."""
+        for name in names:
+            self._by.setdefault(_letters(name), []).append(name)
+        self._letters = sorted(self._by)
+
+    def with_any_of(self, name: str) -> Iterator[str]:
+        """Return those that may have a file of a name."""
+        letters = _letters(name)
+        begin = bisect_left(self._letters, letters)
+        near = [letters[:k] for k in range(len(letters))]
+        while begin < len(self._letters) and self._letters[begin].startswith(letters):
+            near.append(self._letters[begin])
+            begin += 1
+        for key in near:
+            for other in self._by.get(key, ()):
+                if may_gather(name, other) or may_gather(other, name):
+                    yield other
+
+
+def _letters(name: str) -> str:
+    return re.split(r"[*?[]", name, maxsplit=1)[0].rstrip("/")
+
+
 def inner_files(workflow: Workflow) -> dict[str, str]:
     """What is read out of directories and patterns that tasks make, each with the whole."""
     items = zip(workflow.item_names or (), workflow.item_producer.tolist(), strict=False)
@@ -303,7 +336,8 @@ def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int)
         ):
             raise InputError(
                 f"{tasks[reader]} reads {name!r}, {among} {many!r}, and that "
-                f"{tasks[maker]} makes: list {many!r} under its inputs",
+                f"{tasks[maker]} makes: list {many!r} under its inputs, too (a loop over glob(...) "
+                f"waits for {tasks[maker]} by itself)",
                 key=tasks[reader],
             )
 

@@ -25,7 +25,7 @@ from foreplan.model.call import (
     calls_with,
 )
 from foreplan.model.filenames import covers, is_many, is_there
-from foreplan.model.growth import expansion_file, files_of, grow
+from foreplan.model.growth import expansion_file, files_of, grow, waiting_for
 from foreplan.runs.entries import Header
 from foreplan.runs.growing import CHANGED, check_added, digest_of_added, printed_by, returned_by
 from foreplan.runs.home import RunHome
@@ -71,15 +71,6 @@ class _Before:
 
     expansions: dict[str, Workflow] = field(default_factory=dict)  # by the task that has printed it
     again: dict[str, str] = field(default_factory=dict)  # tasks that must run for it, and why
-    # files of patterns of which nothing is there, by pattern
-    gone: dict[str, list[str]] = field(default_factory=dict)
-
-    def look_for(self, survey: Survey) -> None:
-        """Take note of what tasks that are up to date have made, but is not there."""
-        for result in survey.results:
-            for pattern, files in result.matched.items() if result is not None else ():
-                if not survey.files_of(pattern):
-                    self.gone[pattern] = list(files)
 
     def first(self, survey: Survey) -> dict[str, str]:
         """The tasks that must run before others are added, each with the reason.
@@ -110,18 +101,33 @@ class _Before:
 
 
 def _grown_before(workflow: Workflow, options: Options, before: _Before) -> Survey:
-    workflow = _passing_own(workflow, options.directory)
-    known = _as_far_as_known(workflow, options)
-    survey = survey_of(workflow, known, again=before.again)
-    while news := _known_expansions(survey, before.expansions):
-        before.look_for(survey)
-        workflow = _with_known(workflow, options, news, before)
+    while True:
         workflow = _passing_own(workflow, options.directory)
-        known = _as_far_as_known(workflow, options)
-        survey = survey_of(workflow, known, again=before.again)
-    if known != options:
+        known, waiting = _as_far_as_known(workflow, options), _waiting(workflow, before)
+        survey = survey_of(workflow, known, again=before.again, waiting=waiting)
+        news = _known_expansions(survey, before.expansions)
+        if not news:
+            break
+        workflow = _with_known(workflow, options, news, before)
+    if waiting or known != options:
         survey = survey_of(workflow, options, again=before.again)
     return survey
+
+
+def _waiting(workflow: Workflow, before: _Before) -> list[str]:
+    """The tasks behind expansions that are not known: their inputs are not all known, either."""
+    names, behind = workflow.task_names, WorkflowGraph(workflow).behind
+    adding = [t for t, spec in workflow.specs.items() if spec.expand]
+    todo = [
+        w for t in adding if names[t] not in before.expansions for w in waiting_for(workflow, t)
+    ]
+    found = set[int]()
+    while todo:
+        task = todo.pop()
+        if task not in found:
+            found.add(task)
+            todo += behind[task]
+    return [names[task] for task in sorted(found)]
 
 
 def _passing_own(workflow: Workflow, directory: Path) -> Workflow:
@@ -131,7 +137,7 @@ def _passing_own(workflow: Workflow, directory: Path) -> Workflow:
         command = text_of(spec.run or "", spec.shell, spec.around) if spec.expand else ""
         if named := there(command, str(directory), spec.ignores):
             try:
-                more = printed_by(workflow.task_names[task], directory)
+                more = printed_by(workflow.task_names[task], directory, workflow)
             except ForeplanError:  # it says so when it is added
                 continue
             made = [file for file, maker in files_of(more).items() if maker]
@@ -169,7 +175,7 @@ def _with_known(
     for task in news:
         name = workflow.task_names[task]
         try:
-            more = printed_by(name, options.directory, before.gone)
+            more = printed_by(name, options.directory, workflow)
             grown = grow(workflow, task, more)
             check_added(grown, workflow.n_items, options.directory, options.absolute)
             workflow, before.expansions[name] = grown, more

@@ -6,7 +6,7 @@ Commands print tasks. Functions return some of a flow: their result is kept, and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.base import Workload, find_scheme
 from foreplan.executors.paths import check_paths
 from foreplan.executors.results import load_result
+from foreplan.formats.deferred import MadeFiles, made_globs
 from foreplan.formats.foreplan_workflow import workflow_from_dict
-from foreplan.formats.growing import printed_tasks, with_files
+from foreplan.formats.growing import printed_tasks
 from foreplan.model import Workflow
 from foreplan.model.call import Call, Calls, ReturnedTasks, qualified_name
 from foreplan.model.causes import CAUSE, EXPANSION
@@ -33,13 +34,21 @@ from foreplan.model.events import (
     TasksAdded,
 )
 from foreplan.model.filenames import inner_files, is_there
-from foreplan.model.growth import check_apart, check_gathered, expansion_file, grow, waiting_for
+from foreplan.model.growth import (
+    check_apart,
+    check_gathered,
+    expansion_file,
+    files_of,
+    grow,
+    waiting_for,
+)
 from foreplan.model.resources import check_fits, declared_needs
 from foreplan.quantities import first_few, many
 from foreplan.runs.entries import without_categories, workflow_to_entry
 from foreplan.shell import check_listed
 from foreplan.store.content import digest_of
 from foreplan.store.digests import digests_of
+from foreplan.store.survey import State, Survey
 
 if TYPE_CHECKING:
     from foreplan.runs.rest import Rest
@@ -98,7 +107,9 @@ class Growing:
         coordinator, options = self._session.coordinator, self._session.header.options
         workflow, name = coordinator.workflow, coordinator.workflow.task_names[task]
         returned = None if self._rest.calls is None else returned_by(self._results, task, name)
-        more = printed_by(name, options.directory) if returned is None else returned.workflow
+        more = (
+            printed_by(name, options.directory, workflow) if returned is None else returned.workflow
+        )
         digest = digest_of_added(more, returned)
         if task in coordinator.expanded:
             if coordinator.expanded[task] != digest:
@@ -117,6 +128,7 @@ class Growing:
             check_added(grown, workflow.n_items, options.directory, options.absolute)
             self._check_gathered(grown, task)
             rest = self._rest.grown(grown, self._done(), header)
+            check_loops(rest.survey, [task])
         else:
             rest = self._rest.with_returned(task, returned, grown, self._done())
         check_fits(grown, coordinator.platform, declared_needs(grown))
@@ -187,18 +199,16 @@ def _category(call: Call | None) -> str | None:
     return None if call is None else qualified_name(call.function)
 
 
-def printed_by(
-    task: str, directory: Path, files: Mapping[str, Iterable[str]] | None = None
-) -> Workflow:
-    """The tasks that a task has printed; what loops go over is looked for in the directory.
+def printed_by(task: str, directory: Path, workflow: Workflow) -> Workflow:
+    """The tasks that a task of a workflow has printed.
 
-    `files` are those of patterns of which nothing is there.
+    Their loops wait for tasks of the workflow as well; other files are looked for in the directory.
     """
     file = directory / expansion_file(task)
+    others = [name for name, maker in files_of(workflow).items() if maker]
 
-    def read(document: Mapping[str, Any]) -> Workflow:
-        document = with_files(document, files) if files else document
-        return workflow_from_dict(document, directory=directory)
+    def read(document: Mapping[str, Any], made: MadeFiles | None) -> Workflow:
+        return workflow_from_dict(document, directory=directory, others=others, made=made)
 
     try:
         return printed_tasks(file.read_text(encoding="utf-8"), read)
@@ -220,6 +230,28 @@ def check_added(workflow: Workflow, first: int, directory: Path, absolute: bool)
             raise InputError(
                 f"{name!r} is not there, and no task makes it", place=f"tasks.{task}.inputs"
             )
+
+
+def check_loops(survey: Survey | None, begun: Collection[int] = ()) -> None:
+    """Refuse files among those of a loop that its tasks did not make.
+
+    What an earlier run made is passed by. `begun` are tasks whose loops begin now, so that outputs
+    they read must be as they were made; before a run, outputs are checked by themselves.
+    """
+    if survey is None:
+        return
+    for task, spec in survey.workflow.specs.items():
+        patterns = made_globs(spec)
+        if not patterns or (begun and task not in begun) or survey.states[task] is State.LEFT_OUT:
+            continue
+        for pattern in patterns:
+            if found := survey.foreign_file(task, pattern, with_outputs=bool(begun)):
+                name = survey.workflow.task_names[task]
+                problem = f"{found} matches glob({pattern}), but no task made it as it is"
+                raise InputError(
+                    f"{problem}: {name} loops over files that tasks make, and over no others; "
+                    "move it elsewhere, or write a pattern that does not match it"
+                )
 
 
 def as_lost(event: ItemLost, workflow: Workflow) -> ItemLost:

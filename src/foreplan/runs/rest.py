@@ -37,6 +37,7 @@ from foreplan.runs.expansions import (
     with_printed,
     with_returned,
 )
+from foreplan.runs.growing import check_loops
 from foreplan.runs.home import RunHome
 from foreplan.runs.lock import is_driven
 from foreplan.runs.options import Options
@@ -137,6 +138,7 @@ class Rest:
             if spec.gathers and survey.states[task] is not State.LEFT_OUT:
                 check_gathered(workflow, task, added)
         check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
+        check_loops(survey)
         cautions = check_protected(survey)
         names = workflow.task_names
         runs = [state in OUTDATED for state in survey.states]

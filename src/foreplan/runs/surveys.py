@@ -12,6 +12,7 @@ from foreplan.errors import InputError, unknown_name
 from foreplan.executors.results import KeptResults
 from foreplan.model import Workflow
 from foreplan.model.call import Calls
+from foreplan.model.filenames import is_many
 from foreplan.runs.entries import Header
 from foreplan.runs.home import check_private
 from foreplan.runs.options import Options
@@ -43,10 +44,12 @@ def survey_of(
     kept: KeptResults | None = None,
     replaces: Collection[str] | None = None,
     again: Mapping[str, str] | None = None,
+    waiting: Collection[str] = (),
 ) -> Survey:
     """Compare a workflow with its directory and the store.
 
-    The tasks of `again` are run, too, for the reason that stands there.
+    The tasks of `again` are run, too, for the reason that stands there; those that are `waiting`
+    are left out.
     """
     data = options.directory.absolute()
     store = Store.read(data)
@@ -54,6 +57,7 @@ def survey_of(
         options.targets,
         force=_forced(workflow, options.force),
         again=again or {},
+        waiting=waiting,
         done=done,
         after={} if header is None else header.after,
         trust=options.trust,
@@ -161,7 +165,11 @@ def check_edited(
     edited = [one for one in survey.edited if tasks is None or one.task in tasks]
     if not edited:
         return
-    listed = ", ".join(f"{file} (of {task})" for file, task in edited[:LISTED])
+    inner = (survey.changed_file(file) if is_many(file) else "" for file, _ in edited[:LISTED])
+    listed = ", ".join(
+        (f"{changed} in " if changed else "") + f"{file} (of {task})"
+        for changed, (file, task) in zip(inner, edited, strict=False)
+    )
     more = f" and {len(edited) - LISTED} more" if edited[LISTED:] else ""
     first, where = edited[0], "" if directory == Path() else f" --dir {directory}"
     if of_flow:

@@ -8,6 +8,7 @@ is unsure: once the contents of its inputs are known, its key is, and the store 
 
 from __future__ import annotations
 
+import glob
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from foreplan.errors import InputError, unknown_name
 from foreplan.garbage import no_collection
 from foreplan.model.call import Call, Calls, refs
-from foreplan.model.filenames import Holders, is_many, is_pattern
+from foreplan.model.filenames import Holders, is_many, is_pattern, is_tree
 from foreplan.model.growth import adder_of
 from foreplan.model.workflow import Workflow
 from foreplan.store.content import CONTENT, Entry, Status
@@ -85,6 +86,7 @@ class Asked:
     targets: Collection[str] = ()  # tasks or files; none: all
     force: Collection[str] | bool = False  # tasks that are run whatever is known; True: all
     again: Mapping[str, str] = field(default_factory=dict)  # tasks that others need, and why
+    waiting: Collection[str] = ()  # tasks that are left out: what they wait for is not there yet
     done: Collection[str] = ()  # tasks that this run has done: without outputs, they count, too
     after: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # see `keys_before`
     trust: str = CONTENT
@@ -125,7 +127,11 @@ class Survey:
         # the tasks whose results a call takes
         self._taken = [[] if call is None else refs(call) for call in self.calls]
         self._named = NamedFiles(os.fspath(data), asked.anywhere, self._graph.has_many)
-        n, wanted = workflow.n_tasks, self._graph.wanted
+        n, wanted, waiting = workflow.n_tasks, self._graph.wanted, {*asked.waiting}
+        for task, name in enumerate(workflow.task_names) if asked.waiting else ():
+            wanted[task] = wanted[task] and name not in waiting
+        if waiting and not asked.targets:
+            self._graph.asked_for = set()  # others may read what nobody seems to read
         self.states = [State.UNSURE if wanted[t] else State.LEFT_OUT for t in range(n)]
         self.reasons = [""] * n
         self.results: list[Result | None] = [None] * n  # of what is up to date
@@ -205,6 +211,43 @@ class Survey:
     def files_of(self, name: str) -> list[str]:
         """The files that a finished task has given under a pattern, or a directory; sorted."""
         return self.memory.files_of(name)
+
+    def foreign_file(self, task: int, pattern: str, with_outputs: bool) -> str:
+        """Return a file or folder that matches a pattern, but that no task made as it is.
+
+        Files among the inputs of the task are passed by; with outputs, directories and patterns
+        among its inputs must be as they were made, too.
+        """
+        read = self._graph.read[task]
+        many = [name for name in read if is_many(name)]
+        for name in many if with_outputs else ():
+            content = self.memory.content(name)
+            if content is not None and not self.store.is_own(name, content):
+                return self.changed_file(name) or name
+        listed, holders = {*read}, Holders(many)
+        for name in sorted(glob.iglob(pattern, root_dir=self.memory.data, recursive=True)):
+            file = name.rstrip("/")
+            if file in listed or any(holders.of(file)) or self._is_made(file):
+                continue
+            if not os.path.isdir(os.path.join(self.memory.data, file)):
+                return file
+            inner = self.memory.files_of(file)
+            known = (f in listed or any(holders.of(f)) or self._is_made(f) for f in inner)
+            if inner and not any(known):
+                return file
+        return ""
+
+    def _is_made(self, file: str) -> bool:
+        """Return whether foreplan made a file as it is, alone or with a directory."""
+        if self.store.knows(file):
+            return self.store.is_own(file, self.memory.content(file) or "")
+        folder = file
+        while folder:
+            whole = f"{folder}/"
+            if self.store.knows(whole):
+                return self.store.is_own(whole, self.memory.content(whole) or "")
+            folder = folder.rpartition("/")[0]
+        return False
 
     def _making_of_call(self, task: int) -> Making:
         statuses: dict[str, Status] = {}
@@ -769,6 +812,13 @@ class Survey:
                     continue
                 if not self._is_mixed(name):
                     self.edited.append(Edited(name, self.workflow.task_names[task]))
+
+    def changed_file(self, many: str) -> str:
+        """Return a file of a directory or pattern that is not as it was last made."""
+        listed = (file for file in self.files_of(many) if not is_tree(file))
+        known, files = self.store.files, self.memory.contents(listed)
+        odd = (file for file, now in files.items() if file not in known or known[file][3] != now)
+        return next(odd, "")
 
     def _is_in_changed_tree(self, name: str) -> bool:
         """Whether a file is in a directory that foreplan once made whole, and is now another."""
