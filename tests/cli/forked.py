@@ -13,10 +13,12 @@ import atexit
 import importlib
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -38,8 +40,40 @@ def run_forked(
     main: str, arguments: list[str], cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The program `main` with these arguments, from its start to its end."""
-    settled = {k: v for k, v in os.environ.items() if k.startswith(_SETTLED)}
-    return _waiting(main, tuple(sorted(settled.items()))).run(arguments, cwd or Path.cwd())
+    return _waiting_here(main).run(arguments, cwd or Path.cwd())
+
+
+def start_forked(
+    main: str, arguments: list[str], cwd: Path, environment: Mapping[str, str], output: Path
+) -> Forked:
+    """Start the program `main` and return at once; it prints to the end of the file `output`.
+
+    One program runs at a time: wait for its end before the next one.
+    """
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+    streams = (descriptor, os.dup(descriptor))
+    return _waiting_here(main).start(arguments, cwd, environment, streams)
+
+
+class Forked:
+    """A program that was started and may still run."""
+
+    def __init__(self, answers: socket.SocketIO) -> None:
+        self._answers = answers
+        self.pid = int(answers.readline())
+        self.code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None while the program runs."""
+        if self.code is None and select.select([self._answers], [], [], 0)[0]:
+            self.wait()
+        return self.code
+
+    def wait(self) -> int:
+        """Wait for the end and return the exit code, negative if a signal ended the program."""
+        if self.code is None:
+            self.code = int(self._answers.readline())
+        return self.code
 
 
 class _Waiting:
@@ -55,25 +89,37 @@ class _Waiting:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
-        self._socket, self._answers = ours, ours.makefile("r")
+        self._socket = ours
+        # nothing is read ahead, so that `select` knows whether an answer is there
+        self._answers = ours.makefile("rb", buffering=0)
 
     def run(self, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
         """One command; its streams are read until nobody has them any more."""
-        request = json.dumps([arguments, str(cwd), dict(os.environ)]).encode()
         out, err = os.pipe(), os.pipe()
-        head = len(request).to_bytes(8, "little")
-        socket.send_fds(self._socket, [head], [out[1], err[1]])
-        self._socket.sendall(request)
-        os.close(out[1])
-        os.close(err[1])
+        started = self.start(arguments, cwd, os.environ, (out[1], err[1]))
         said: list[str] = []
         with open(out[0], encoding="utf-8") as printed, open(err[0], encoding="utf-8") as messages:
             reader = threading.Thread(target=lambda: said.append(messages.read()))
             reader.start()
             text = printed.read()
             reader.join()
-        code = int(self._answers.readline())
-        return subprocess.CompletedProcess(arguments, code, text, said[0])
+        return subprocess.CompletedProcess(arguments, started.wait(), text, said[0])
+
+    def start(
+        self,
+        arguments: list[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        streams: tuple[int, int],
+    ) -> Forked:
+        """Start one command with these descriptors for its output and errors, and close them."""
+        request = json.dumps([arguments, str(cwd), dict(environment)]).encode()
+        head = len(request).to_bytes(8, "little")
+        socket.send_fds(self._socket, [head], streams)
+        self._socket.sendall(request)
+        for descriptor in streams:
+            os.close(descriptor)
+        return Forked(self._answers)
 
     def end(self) -> None:
         """Nothing is asked for any more."""
@@ -90,6 +136,11 @@ def end_all() -> None:
     _waiting.cache_clear()
     while _all:
         _all.pop().end()
+
+
+def _waiting_here(main: str) -> _Waiting:
+    settled = {k: v for k, v in os.environ.items() if k.startswith(_SETTLED)}
+    return _waiting(main, tuple(sorted(settled.items())))
 
 
 @cache
@@ -114,6 +165,7 @@ def wait(main: str) -> None:
                 break
             for descriptor in descriptors:
                 os.close(descriptor)
+            requests.sendall(f"{child}\n".encode())
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             requests.sendall(f"{status}\n".encode())
     become(main, request, dict(enumerate(descriptors, 1)))
