@@ -74,13 +74,18 @@ class Place:
         place.records.mkdir()
         return place
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of processes in the data directory."""
+        marks = {MARK: str(self.records), "FOREPLAN_HOME": str(self.history), "NO_COLOR": "1"}
+        return {**os.environ, **marks, **self.environment}
+
     def begin(self, *command: str) -> subprocess.Popen[str]:
         """A process in the data directory."""
-        marks = {MARK: str(self.records), "FOREPLAN_HOME": str(self.history), "NO_COLOR": "1"}
         return subprocess.Popen(
             command,
             cwd=self.data,
-            env={**os.environ, **marks, **self.environment},
+            env=self.variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
