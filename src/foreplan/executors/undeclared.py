@@ -14,7 +14,7 @@ from foreplan.model.filenames import is_tree
 MOST_SEEN = 2_000  # files and folders that are looked at, beside links and outputs
 MOST_NAMES = 5  # that are reported
 _NEAR = 3  # that are named for a missing output
-_DERIVED = "__pycache__"  # Python writes there what it reads beside it
+_DERIVED = (".foreplan", "__pycache__")  # foreplan's own, and what Python keeps of sources
 
 
 class MadeFiles:
@@ -48,7 +48,7 @@ class MadeFiles:
                     self.is_all = False
                     break
                 self._left -= 1
-                if is_folder and entry.name != _DERIVED:
+                if is_folder and entry.name not in _DERIVED:
                     inner.append(f"{name}/")
                 elif entry.is_file(follow_symlinks=False):
                     self.sizes[name] = entry.stat(follow_symlinks=False).st_size

@@ -16,7 +16,7 @@ import numpy as np
 
 from foreplan.arrays import FloatArray, csr, row_of_each
 from foreplan.errors import InputError
-from foreplan.model.filenames import covers, fixed_folder, is_pattern, may_gather
+from foreplan.model.filenames import Holders, covers, fixed_folder, is_pattern, may_gather
 from foreplan.model.resources import kinds_and_pools
 from foreplan.model.workflow import TaskSpec, Workflow
 
@@ -86,6 +86,7 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
     check_apart(more, frozenset(workflow.task_names), files_of(workflow))
     _check_kinds(workflow, more)
     items = _added_items(workflow, more)
+    _order_readers_of_parts(workflow, items)
     _let_wait(workflow, by, more, items)
     uses = np.array(items.uses, dtype=np.int32).reshape(-1, 2)
     rows = np.concatenate([row_of_each(workflow.use_ptr), uses[:, 0]]).astype(np.int32)
@@ -145,6 +146,33 @@ def _added_items(workflow: Workflow, more: Workflow) -> _Items:
     readers = zip(row_of_each(more.use_ptr).tolist(), more.use_task.tolist(), strict=True)
     items.uses.extend((numbers[item], n + task) for item, task in readers)
     return items
+
+
+def _order_readers_of_parts(workflow: Workflow, items: _Items) -> None:
+    """Put added tasks that read a file of a directory or pattern after the task that makes it.
+
+    They are added when the whole is there. But if a run that is resumed makes it again, they must
+    wait: else they would read the former files.
+    """
+    m = workflow.n_items
+    names = workflow.item_names or ()
+    makers = {name: int(workflow.item_producer[k]) for k, name in enumerate(names) if name}
+    holders = Holders(name for name, maker in makers.items() if maker >= 0)
+    if not holders:
+        return
+    after: dict[int, dict[int, None]] = {}  # readers, by maker
+    for item, task in items.uses:
+        name = items.names[item - m] if item >= m else names[item] if names else None
+        maker = items.producers[item - m] if item >= m else int(workflow.item_producer[item])
+        if name is None or maker >= 0:
+            continue
+        for whole in holders.of(name.rstrip("/")):
+            after.setdefault(makers[whole], {})[task] = None
+    for maker, readers in after.items():
+        items.uses.extend((m + len(items.sizes), reader) for reader in readers)
+        items.names.append(None)
+        items.sizes.append(0.0)
+        items.producers.append(maker)
 
 
 def _let_wait(workflow: Workflow, by: int, more: Workflow, items: _Items) -> None:

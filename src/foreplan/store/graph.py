@@ -38,7 +38,6 @@ class WorkflowGraph:
                     if name is None:
                         after[task][producer] = None
         self.before = [list(tasks) for tasks in before]
-        self.after = [list(tasks) for tasks in after]  # those that come before by nameless items
         self.has_many = any(is_many(name) for name in names if name)  # directories, patterns
         # what is read of directories and patterns: made with the whole, but not on its own
         self.inner = inner_files(workflow) if self.has_many else {}
@@ -46,6 +45,10 @@ class WorkflowGraph:
         for name, whole in self.inner.items():
             self.maker[name] = self.maker[whole]
             self.within.setdefault(self.maker[whole], []).append(name)
+        for task, read in enumerate(self.read) if self.inner else ():
+            for name in filter(self.inner.__contains__, read):
+                after[task].pop(self.maker[name], None)  # it counts by the content of the file
+        self.after = [list(tasks) for tasks in after]  # those that come before by nameless items
         self._choose(workflow, targets)
 
     def _choose(self, workflow: Workflow, targets: Collection[str]) -> None:
