@@ -92,8 +92,8 @@ def test_no_value_is_run(shell: str, tmp_path: Path) -> None:
     choice = random.Random(0)
     words = [f"echo {word}; echo {{w}} '{{v}}'" for word in WORDS]
     commands = dict.fromkeys((generate(choice, text, 4) for text in (*COMMANDS, *words)), HOSTILE)
-    for _ in repetitions(60, 20):
-        commands.setdefault(generate(choice), choice.sample(HOSTILE, 4))
+    for seed in repetitions(60, 20):
+        commands.setdefault(generate(random.Random(seed)), choice.sample(HOSTILE, 4))
     # a plain word that is run stands where the command itself has a command
     plain = [
         (c, text) for c in commands if (text := filled(c, shell, v="pwn", w="pwn")) is not None

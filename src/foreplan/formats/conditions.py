@@ -111,7 +111,7 @@ class Truth(NamedTuple):
         raise wrong(f"{self.operand} is {shown(value)}, neither true nor false", *self.place)
 
 
-class Comparison(NamedTuple):
+class Relation(NamedTuple):
     """Two operands and a sign; the right side of `in` and `not in` is a list."""
 
     left: Operand
@@ -187,12 +187,12 @@ class Comparison(NamedTuple):
 
     def _is_same(self, left: object, right: object) -> bool:
         """Return whether two values are equal: as numbers, as booleans or as text."""
-        is_cells = isinstance(left, Cell) and isinstance(right, Cell)
-        if isinstance(left, str) and isinstance(right, str) and not is_cells:
+        if isinstance(left, str) and isinstance(right, str):
+            if isinstance(left, Cell) and isinstance(right, Cell):
+                numbers = _plain_number(left), _plain_number(right)
+                if None not in numbers:
+                    return numbers[0] == numbers[1]
             return str(left) == str(right)
-        numbers = _plain_number(left), _plain_number(right)
-        if is_cells:
-            return left == right if None in numbers else numbers[0] == numbers[1]
         if isinstance(left, bool) or isinstance(right, bool):
             return _boolean(left) is _boolean(right)
         text, number = (left, right) if isinstance(left, str) else (right, left)
@@ -231,7 +231,7 @@ class Junction(NamedTuple):
         return all(results) if self.word == "and" else any(results)
 
 
-Node = Truth | Comparison | Junction
+Node = Truth | Relation | Junction
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _parse(text: object, names: Collection[str], *place: Place) -> Condition:
     return Condition(root, tuple(dict.fromkeys(used)))
 
 
-def _leaves(node: Node) -> Iterator[Truth | Comparison]:
+def _leaves(node: Node) -> Iterator[Truth | Relation]:
     if isinstance(node, Junction):
         for part in node.parts:
             yield from _leaves(part)
@@ -285,8 +285,8 @@ def _leaves(node: Node) -> Iterator[Truth | Comparison]:
         yield node
 
 
-def _operands(leaf: Truth | Comparison) -> Iterable[Operand]:
-    return leaf.operands if isinstance(leaf, Comparison) else (leaf.operand,)
+def _operands(leaf: Truth | Relation) -> Iterable[Operand]:
+    return leaf.operands if isinstance(leaf, Relation) else (leaf.operand,)
 
 
 def _is_reference(operand: Operand) -> bool:
@@ -384,17 +384,17 @@ class _Parser:
         token = self._peek()
         if token.kind == "sign":
             self._next += 1
-            compared = Comparison(left, token.text, self._operand(in_list=False), self._place)
+            compared = Relation(left, token.text, self._operand(in_list=False), self._place)
             if self._peek().kind == "sign":
                 self._refuse(
                     f"compare twice, with `and`, instead of {shown(str(compared))} and more"
                 )
         elif self._take("keyword", "in"):
-            compared = Comparison(left, "in", self._list("in"), self._place)
+            compared = Relation(left, "in", self._list("in"), self._place)
         elif self._take("keyword", "not"):
             if not self._take("keyword", "in"):
                 self._refuse(f"expected `in` after `not` {self._before_next()}")
-            compared = Comparison(left, "not in", self._list("not in"), self._place)
+            compared = Relation(left, "not in", self._list("not in"), self._place)
         else:
             return Truth(left, self._place)
         if not any(map(_is_reference, compared.operands)):
@@ -527,12 +527,16 @@ def _kinds(values: Iterable[object]) -> set[str]:
     """Return which of number, boolean and text the values can be read as."""
     kinds: set[str] = set()
     for value in values:
-        if isinstance(value, str):
-            kinds.add("text")
-        if isinstance(value, _FROM_DATA) or _number(value) is not None:
-            kinds.add("number")
-        if _boolean(value) is not None:
+        if isinstance(value, bool):
             kinds.add("boolean")
+        elif not isinstance(value, str):
+            kinds.add("number")
+        else:
+            kinds.add("text")
+            if value in _BOOLEANS:
+                kinds.add("boolean")
+            if isinstance(value, _FROM_DATA) or _number(value) is not None:
+                kinds.add("number")
     return kinds
 
 
@@ -551,7 +555,7 @@ def _boolean(value: object) -> bool | None:
 
 def _number(value: object) -> float | None:
     """Return a value as a number, leading zeros allowed; None if it is not a number."""
-    if isinstance(value, str) and _PADDED.fullmatch(value):
+    if isinstance(value, str) and value[:1] in "+-0" and _PADDED.fullmatch(value):
         return float(value)
     return _plain_number(value)
 
