@@ -48,22 +48,21 @@ DEEP = "mkdir -p parts/in; split -l 1 --additional-suffix=.txt {} parts/in/; ech
 
 
 @pytest.mark.parametrize(
-    ("glob", "output", "command"),
+    ("glob", "output", "command", "temp"),
     [
-        ("glob(parts/*)", "parts/", SPLIT),
-        ("glob(./parts/*.txt)", "parts/", SPLIT),
-        ("glob(parts/**/*.txt)", "parts/", DEEP),
-        ("glob(parts/*)", "parts/*.txt", SPLIT),
-        ("glob(p*/*.t?t)", "parts/*", SPLIT),
+        ("glob(parts/*)", "parts/", SPLIT, False),
+        ("glob(./parts/*.txt)", "parts/", SPLIT, True),
+        ("glob(parts/**/*.txt)", "parts/", DEEP, False),
+        ("glob(parts/*)", "parts/*.txt", SPLIT, True),
+        ("glob(p*/*.t?t)", "parts/*", SPLIT, False),
     ],
 )
-@pytest.mark.parametrize("temp", [False, True])
 def test_the_glob_need_not_be_the_output(
     tmp_path: Path, glob: str, output: str, command: str, temp: bool
 ) -> None:
     maker = {"cut": cut(output, command) | {"temp": temp}}
     tasks = loop(glob, maker)
-    for words in ("x y z", "x y", "x y v w", "w"):
+    for words in ("x y z", "x y", "y v w x"):
         write_lines(tmp_path, a=words)
         run(tasks, tmp_path)
         assert total(tmp_path) == words.split()
@@ -107,18 +106,17 @@ def scatter(outputs: str = "parts-{s}/", temp: bool = False, **merge: Any) -> di
     }
 
 
-@pytest.mark.parametrize("temp", [False, True])
 @pytest.mark.parametrize(
-    ("outputs", "merge"),
+    ("outputs", "temp", "merge"),
     [
-        ("parts-{s}/", {}),
-        ("parts-{s}/*", {"inputs": ["out-{s}/*"]}),
-        ("parts-{s}/", {"inputs": ["out-{s}/*"], "after": ["copy-{s}-*"]}),
-        ("parts-{s}/*", {"inputs": ["out-{s}/*"], "after": ["copy-*-*"]}),
+        ("parts-{s}/", True, {}),
+        ("parts-{s}/*", True, {"inputs": ["out-{s}/*"]}),
+        ("parts-{s}/", False, {"inputs": ["out-{s}/*"], "after": ["copy-{s}-*"]}),
+        ("parts-{s}/*", False, {"inputs": ["out-{s}/*"], "after": ["copy-*-*"]}),
     ],
 )
 def test_scatter_and_gather_per_sample(
-    tmp_path: Path, outputs: str, merge: Any, temp: bool
+    tmp_path: Path, outputs: str, temp: bool, merge: Any
 ) -> None:
     work = scatter(outputs, temp, **merge)
     write_lines(tmp_path, a="1 2 3", b="4 5")
@@ -249,7 +247,8 @@ def test_a_loop_that_reads_temporary_files_of_another_loop(tmp_path: Path) -> No
 
 def test_tasks_that_add_those_of_a_loop_are_not_many(tmp_path: Path) -> None:
     samples = [f"s{k}" for k in range(20)]
-    for merge in ({}, {"inputs": ["out-{s}/*"], "after": ["copy-{s}-*"]}):
+    merges: list[Any] = [{}, {"inputs": ["out-{s}/*"], "after": ["copy-{s}-*"]}]
+    for merge in merges:
         work = scatter(**merge)
         work["params"]["samples"] = samples
         loaded = foreplan.load(work)
@@ -391,6 +390,29 @@ def test_variables_may_depend_on_those_before_them(tmp_path: Path) -> None:
     assert loaded.task_names == (
         "x-a-1-1.x", "x-a-1-a.y", "x-a-2-2.x", "x-a-2-a.y", "x-b-3-3.x", "x-b-3-b.y",
     )  # fmt: skip
+
+
+def test_files_side_by_side(tmp_path: Path) -> None:
+    """Files that are there, with a list; files that a task makes, in pairs."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.in").write_text(name)
+    tasks = {
+        "make-{f.stem}": {
+            "foreach": {"zip": {"f": "glob(*.in)", "k": [1, 2]}},
+            "run": "cp {f} pairs/{f.stem}_1; echo {k} > pairs/{f.stem}_2",
+            "inputs": ["{f}"],
+            "outputs": ["pairs/{f.stem}_1", "pairs/{f.stem}_2"],
+        },
+        "copy-{p.match}": {
+            "foreach": {"zip": {"p": "glob(pairs/*_1)", "q": "glob(pairs/*_2)"}},
+            "run": "cat {p} {q} > {output}",
+            "inputs": ["{p}", "{q}"],
+            "outputs": ["out/{p.match}"],
+        },
+        "total": {**TOTAL, "inputs": {"all": "out/{p.match}"}},
+    }
+    run(tasks, tmp_path)
+    assert total(tmp_path) == ["a1", "b2"]
 
 
 def test_there_must_be_a_file_to_loop_over(tmp_path: Path) -> None:

@@ -241,13 +241,13 @@ def let_wait(loops: Sequence[LaterLoop]) -> None:
             loop.task["after"] = after
 
 
-def with_waits(body: Body, loops: Sequence[LaterLoop], made: Collection[str], name: str) -> Body:
+def with_waits(body: Body, loops: Sequence[LaterLoop], made: Collection[str], task: str) -> Body:
     """Have a task that reads a pattern wait for the loops whose tasks may make files of it.
 
     Where it comes after a loop, it waits for all tasks that stand for that loop.
     """
     read = [f for f in files_of(body.get("inputs")) if is_many(f) and f not in made]
-    after = dict.fromkeys(body.get("after") or ())
+    after = dict.fromkeys(names_in(body.get("after")))
     for loop in loops:
         if not after.keys().isdisjoint(loop.aliases):
             after[loop.called] = None
@@ -255,8 +255,15 @@ def with_waits(body: Body, loops: Sequence[LaterLoop], made: Collection[str], na
             if not is_pattern(file):
                 problem = f"{shown(file)} is a directory in which {loop.called} makes files"
                 how = f"write a pattern of them, {shown(file + '*')}"
-                raise wrong(f"{problem}: {how}", "tasks", name, "inputs")
+                raise wrong(f"{problem}: {how}", "tasks", task, "inputs")
             after[loop.called] = None
     called = {loop.called for loop in loops}
-    aliases = {alias for loop in loops for alias in loop.aliases} - called if after else ()
-    return {**body, "after": [one for one in after if one not in aliases]} if after else body
+    aliases = {alias for loop in loops for alias in loop.aliases} - called
+    names = [name for name in after if name not in aliases]
+    return body if names == names_in(body.get("after")) else {**body, "after": names}
+
+
+def names_in(after: object) -> list[str]:
+    """Return the tasks that a task lists under `after`; what is no such list is refused later."""
+    is_list = isinstance(after, list | tuple) and all(isinstance(name, str) for name in after)
+    return [*after] if is_list else []  # type: ignore[misc]

@@ -19,6 +19,7 @@ from foreplan.formats.deferred import (
     deferred,
     let_wait,
     matched,
+    names_in,
     with_waits,
 )
 from foreplan.formats.fields import (
@@ -60,7 +61,7 @@ from foreplan.formats.templates import (
     split_rows,
 )
 from foreplan.formats.texts import parse_json, parse_yaml, plain_scalar
-from foreplan.model.filenames import SharedFiles
+from foreplan.model.filenames import SharedFiles, covers, is_many
 
 MOST_ADDING = 16  # tasks that add those of one loop
 
@@ -200,8 +201,11 @@ class _Loops:
 
     def _choose(self) -> None:
         """Find the loops that wait: for tasks that are known, or for others that wait."""
-        pending = list(self._loops)
-        known = SharedFiles(self.fixed)
+        pending = [loop for loop in self._loops if loop.patterns]
+        for loop in self._loops:
+            if not loop.patterns:
+                self.fixed |= dict.fromkeys(loop.outputs)
+        known = SharedFiles(self.fixed if pending else ())
         chosen = True
         while chosen:
             chosen = False
@@ -224,14 +228,15 @@ class _Loops:
 
     def _check_tables(self) -> None:
         """Refuse loops over the rows of a table that a task makes."""
-        known = SharedFiles([*self.fixed, *(f for one in self._waiting for f in one.outputs)])
-        for loop in self._loops:
-            for variable, table in loop.globs.tables:
-                if any(known.with_any_of(table)):
-                    problem = f"a task makes {table}: its rows are not known before that task is"
-                    how = "done: let a task with `expand: true` print the tasks of this loop"
-                    with loop.part.reading():
-                        raise wrong(f"{problem} {how}", *loop.place, variable)
+        tables = [(loop, *table) for loop in self._loops for table in loop.globs.tables]
+        outputs = {*self.fixed, *(f for one in self._waiting for f in one.outputs)}
+        many = list(filter(is_many, outputs)) if tables else []
+        for loop, variable, table in tables:
+            if table in outputs or any(covers(output, table) for output in many):
+                problem = f"a task makes {table}: its rows are not known before that task is done"
+                how = "let a task with `expand: true` print the tasks of this loop"
+                with loop.part.reading():
+                    raise wrong(f"{problem}; {how}", *loop.place, variable)
 
     def _prepare(self, loop: GlobLoop, variables: Collection[str]) -> Template:
         """The template, with patterns in the place of files for these variables alone."""
@@ -278,7 +283,7 @@ class _Loops:
 
     def _awaited(self, loop: GlobLoop, rows: Sequence[Body]) -> list[str]:
         """The tasks that a loop which waits names in `after`: it waits for what they add, too."""
-        awaited = dict.fromkeys(name for row in rows for name in row.get("after") or ())
+        awaited = dict.fromkeys(name for row in rows for name in names_in(row.get("after")))
         loops = [one.called for one in self._waiting]  # also named with the values of some rows
         for name in awaited:
             of_loop = "*" in name and any(fnmatchcase(name, called) for called in loops)

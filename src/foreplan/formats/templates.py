@@ -598,11 +598,22 @@ def _loop(
                 rows = product_of(loops, *at)
                 ready = _ready(value, Variables(params, rows), *where)
                 loops, loop = [], _nested(rows, variable, ready, globs, find, *where)
-        loops.append(side_by_side(loop, *at) if zipped else loop)
+        if zipped:
+            loop = side_by_side(_with_repeated(loop), *at)
+        loops.append(loop)
         if in_name.isdisjoint(group):
             braced = " or ".join(f"{{{variable}}}" for variable in group)
             raise wrong(f"the name of a loop's task must hold {braced}, so that names differ", *at)
     return product_of(loops, *at)
+
+
+def _with_repeated(group: Loop) -> Loop:
+    """Variables that are zipped, with patterns of files yet to be made as often as needed."""
+    longest = max(map(len, group.values()))
+    return {
+        variable: [*column] * longest if isinstance(column[0], PathPattern) else column
+        for variable, column in group.items()
+    }
 
 
 def _find(
