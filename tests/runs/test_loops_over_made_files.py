@@ -421,3 +421,18 @@ def test_there_must_be_a_file_to_loop_over(tmp_path: Path) -> None:
     outcome = foreplan.run({"params": {}, "tasks": tasks}, "local:2", dir=tmp_path)
     assert outcome.failures[0].cause == EXPANSION
     assert "made no file that matches parts/*.csv" in outcome.failures[0].reason
+
+
+@pytest.mark.parametrize("temp", [False, True])
+def test_a_resume_after_an_edit_makes_the_tasks_of_the_loop_again(
+    tmp_path: Path, temp: bool
+) -> None:
+    tasks = loop("glob(parts/*)", {"cut": cut("parts/*", SPLIT) | {"temp": temp}})
+    tasks["total"] = {**TOTAL, "run": "test -e $FOREPLAN_DIR/go; cat {inputs} > {output}"}
+    write_lines(tmp_path, a="x y")
+    work = {"params": {}, "tasks": tasks}
+    assert not foreplan.run(work, "local:2", dir=tmp_path).ok
+    write_lines(tmp_path, a="x z")
+    (tmp_path / "go").touch()
+    assert foreplan.run(work, resume="last", dir=tmp_path).ok
+    assert total(tmp_path) == ["x", "z"]

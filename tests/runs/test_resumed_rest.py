@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import foreplan
@@ -150,3 +152,24 @@ def test_a_single_task(place: Place) -> None:
     assert place.run(tasks) == {"a"}
     (place.data / "x.cut").unlink()
     assert place.run(tasks, resume="last") == {"a"}
+
+
+def test_nothing_is_done_again_for_a_temporary_file_that_was_read(tmp_path: Path) -> None:
+    """The reader, which is done, has read a temporary file of an earlier run, too."""
+    make = "echo a >> $FOREPLAN_DIR/log; echo 1 > a.txt; echo 1 > t.txt"
+    work = {
+        "tasks": {
+            "e": {"run": "echo 1 > e.txt", "outputs": ["e.txt"], "temp": True},
+            "a": {"run": make, "outputs": ["a.txt", {"path": "t.txt", "temp": True}]},
+            "z": {"run": "cat e.txt t.txt > z.txt", "inputs": ["e.txt", "t.txt"],
+                  "outputs": ["z.txt"]},
+            "u": {"run": "test -e $FOREPLAN_DIR/go; cat z.txt > u.txt", "inputs": ["z.txt"],
+                  "outputs": ["u.txt"]},
+        }
+    }  # fmt: skip
+    assert foreplan.run(work, dir=tmp_path, targets=["e"]).ok
+    assert not foreplan.run(work, dir=tmp_path).ok
+    (tmp_path / "go").touch()
+    assert foreplan.run(work, resume="last", dir=tmp_path).ok
+    assert (tmp_path / "log").read_text() == "a\n"
+    assert not (tmp_path / "t.txt").exists()

@@ -192,6 +192,7 @@ class Rest:
             force=force.difference(done),
             done={*done},
             after=header.after,
+            temp=header.temp,
         )
         data = self.survey.memory.data
         survey = Survey(workflow, data, Store.read(data), asked)

@@ -307,6 +307,8 @@ class Session:
             events = [self.growing.as_heard(event) for event in events]
         for event in events:
             self.note(event)
+            if self.store is not None and isinstance(event, TaskFinished):
+                self.store.remove_spent(self.coordinator.state.attempt(event.attempt).task)
         if self.requests is not None and self.requests.awaited:
             self.requests.note(events)
         for line in self.coordinator.tries.unknown[self._unsized :]:

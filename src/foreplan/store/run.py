@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from foreplan.model.filenames import is_pattern, is_tree
 from foreplan.store.content import Entry
@@ -30,6 +30,14 @@ class KeptSource(Protocol):
         """Have a result among those of another run, too; an OSError if it cannot be had."""
 
 
+class _Made(NamedTuple):
+    """The outputs of a task, or the content of its result."""
+
+    task: int
+    contents: Mapping[str, Entry]
+    content: str
+
+
 class RunStore:
     """The survey of a run's tasks while they run; its own number of each is in `numbers`."""
 
@@ -43,7 +51,8 @@ class RunStore:
         first: int | None = None,
     ) -> None:
         self.folder, self.run, self.kept = str(survey.store.folder), run, kept
-        self._made: queue.SimpleQueue[tuple[int, Mapping[str, Entry], str]] = queue.SimpleQueue()
+        self._made: queue.SimpleQueue[_Made] = queue.SimpleQueue()
+        self._recent: dict[int, _Made] = {}  # taken by the survey of a run that grows, by task
         self.survey_again(survey, numbers, taken, first)
 
     def survey_again(
@@ -68,6 +77,11 @@ class RunStore:
         own = dict(enumerate(numbers))
         self._with_taken = own | dict(enumerate(taken, len(numbers) if first is None else first))
         self.__dict__.pop("_as_it_is", None)
+        # the coordinator may not know yet that these are done, and so this survey does not
+        recent, self._recent = self._recent, {}
+        for made in recent.values():
+            if names[numbers[made.task]] not in done:
+                self._made.put(made)
 
     def begin(self, task: int) -> tuple[Making, Result | None]:
         """What an attempt would be made from, and what came out of that before, if it is there.
@@ -75,6 +89,7 @@ class RunStore:
         Only the thread that drives the run may ask.
         """
         self._take_made()
+        self._recent.pop(task, None)
         number = self._numbers[task]
         making = self._survey.making(number)
         return making, self._survey.found(number, making, self.run)
@@ -123,7 +138,7 @@ class RunStore:
 
     def note(self, task: int, contents: Mapping[str, Entry], content: str = "") -> None:
         """A task has made these outputs, or a result of this content; from any thread."""
-        self._made.put((task, contents, content))
+        self._made.put(_Made(task, contents, content))
 
     def add_files(self, making: Making, task: str, contents: Mapping[str, Entry]) -> None:
         """Have it known what a command has made elsewhere, before any of it is published."""
@@ -145,12 +160,21 @@ class RunStore:
 
     def _take_made(self) -> None:
         while not self._made.empty():
-            task, contents, content = self._made.get()
-            number = self._numbers[task]
-            decided = self._survey.finish(number, contents, content)
-            self._remove(self._survey.spent(number, self._own))
+            made = self._made.get()
+            if self._survey.workflow.grows:
+                self._recent[made.task] = made
+            number = self._numbers[made.task]
+            decided = self._survey.finish(number, made.contents, made.content)
             found = filter(self._survey.can_be_taken, decided.up_to_date)
             self._found += [self._own[number] for number in found]
+
+    def remove_spent(self, task: int) -> None:
+        """Remove the temporary outputs that a finished task was the last to read.
+
+        Only once the journal has its end: else a resume after a kill would need them again.
+        """
+        self._take_made()
+        self._remove(self._survey.spent(self._numbers[task], self._own))
 
     def shielded(self, task: int) -> str:
         """A protected output that a task would replace; nothing if there is none."""

@@ -8,7 +8,6 @@ is unsure: once the contents of its inputs are known, its key is, and the store 
 
 from __future__ import annotations
 
-import glob
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -20,7 +19,7 @@ from typing import NamedTuple
 from foreplan.errors import InputError, unknown_name
 from foreplan.garbage import no_collection
 from foreplan.model.call import Call, Calls, refs
-from foreplan.model.filenames import Holders, is_many, is_pattern, is_tree
+from foreplan.model.filenames import Holders, find_matches, is_many, is_pattern, is_tree
 from foreplan.model.growth import adder_of
 from foreplan.model.workflow import Workflow
 from foreplan.store.content import CONTENT, Entry, Status
@@ -225,7 +224,7 @@ class Survey:
             if content is not None and not self.store.is_own(name, content):
                 return self.changed_file(name) or name
         listed, holders = {*read}, Holders(many)
-        for name in sorted(glob.iglob(pattern, root_dir=self.memory.data, recursive=True)):
+        for name in sorted(find_matches(self.memory.data, pattern)):
             file = name.rstrip("/")
             if file in listed or any(holders.of(file)) or self._is_made(file):
                 continue
@@ -521,6 +520,11 @@ class Survey:
                 names |= dict.fromkeys(outer)
                 names |= dict.fromkeys(name for name in graph.made[task] if self.store.knows(name))
         self._disk = self.memory.contents(names)
+        for name, content in self.asked.temp.items():
+            readers = (t for t, files in enumerate(graph.read) if name in files)
+            is_over = all(self.workflow.task_names[t] in self.asked.done for t in readers)
+            if is_over and self._disk.get(name) is None:
+                self._disk[name] = content  # it was deleted once its last reader was done
 
     def _judge(self, task: int) -> None:
         """Say what is known of a task, given what is known of those before it."""
