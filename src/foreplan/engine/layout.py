@@ -291,7 +291,19 @@ def with_tasks(
         if reader < old:
             arrays.unmade[reader] += 1
             arrays.missing[reader] += arrays.on[reader] >= 0
+    _place_items_of_known_tasks(arrays, wf, items, old)
     return arrays if estimates.needs is None else with_needs(arrays, wf, pf, estimates)
+
+
+def _place_items_of_known_tasks(arrays: RunArrays, wf: Workflow, items: int, tasks: int) -> None:
+    """Put new items of tasks that were known before where the former items of these tasks are."""
+    held = arrays.held.reshape(-1, arrays.n_hosts)
+    makers = wf.item_producer[items:]
+    for item in (items + np.flatnonzero((makers >= 0) & (makers < tasks))).tolist():
+        maker = int(wf.item_producer[item])
+        made = wf.out_item[wf.out_ptr[maker] : wf.out_ptr[maker + 1]]
+        is_here = (held[made[made < items]] == a.HERE).any(axis=0)
+        held[item, is_here] = a.HERE
 
 
 def _longer(array: Any, length: int, fill: float) -> Any:
