@@ -379,10 +379,10 @@ def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcom
         options = runs.Options.from_keywords(asked)
         rest = runs.find_rest(workflow, options, calls)
         if not rest.numbers:
-            rest.remember()
+            outcome = runs.nothing_to_do(rest, options, source)
             if listener is not None:
-                listener.said("\n".join((*rest.notes, *rest.warnings, rest.summary)))
-            return replace(runs.nothing_to_do(rest, options.directory), flow=flow)
+                listener.said("\n".join((*rest.notes, *outcome.warnings, rest.summary)))
+            return replace(outcome, flow=flow)
         session = runs.open_run(workflow, options, calls, source, listener, rest)
     with session:
         return replace(session.drive(), flow=flow)

@@ -257,6 +257,25 @@ def test_bad_input(folder: Path, words: tuple[str, ...], said: str) -> None:
     assert said in refuse("clean", *words, cwd=folder)
 
 
+def test_outputs_that_no_task_makes_any_more(folder: Path) -> None:
+    ran(folder)
+    tasks = chain(folder)
+    del tasks["c"]
+    write_workflow(folder, tasks)
+    note = "1 output is made by no task any more: `foreplan clean --outputs` lists it"
+    assert succeed("run", "wf.yaml", cwd=folder).splitlines()[1] == note
+    assert json.loads(succeed("run", "wf.yaml", "--json", cwd=folder))["warnings"] == [note]
+    text = succeed("clean", "--outputs", cwd=folder)
+    assert "c.txt" in text.splitlines()[1]
+    assert "no output is touched" not in text
+    assert "c.txt" not in succeed("clean", cwd=folder)  # only if it is asked for
+    (folder / "c.txt").write_text("by hand\n")
+    told = as_json("--outputs", "--yes", cwd=folder)
+    assert (told["things"], told["removed"]) == ([], False)
+    assert told["kept"] == [{"name": "c.txt", "reason": "somebody has changed it"}]
+    assert "kept: c.txt: somebody has changed it" in succeed("clean", "--outputs", cwd=folder)
+
+
 def test_where_nothing_was_run(folder: Path) -> None:
     assert succeed("clean", cwd=folder) == "nothing to clean\n"
     assert not (folder / ".foreplan").exists()

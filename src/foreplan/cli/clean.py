@@ -37,6 +37,14 @@ def clean(
             "--store", help="Fold the store, without results that no file can have any more."
         ),
     ] = False,
+    outputs: Annotated[
+        bool,
+        typer.Option(
+            "--outputs",
+            help="Outputs that no task makes any more, as foreplan made them, and the empty "
+            "directories of temporary outputs.",
+        ),
+    ] = False,
     older: Annotated[
         str | None,
         typer.Option(
@@ -65,22 +73,31 @@ def clean(
     """Free what runs have left in `.foreplan`: old runs, scratch directories, the store.
 
     It tells first what it would free, and asks; in a pipe it only tells, unless `--yes` is given.
-    Without `--runs`, `--scratch` or `--store` it is all three. Runs under way are not touched, nor
-    is any file outside of `.foreplan`. Without its journal a run has no report, logs or results of
-    functions any more; what its commands have made is known by the store as before.
+    Without `--runs`, `--scratch`, `--store` or `--outputs` it is the first three. Runs under way
+    are not touched, nor, without `--outputs`, is any file outside of `.foreplan`. Without its
+    journal a run has no report, logs or results of functions any more; what its commands have made
+    is known by the store as before.
+
+    With `--outputs` each workflow file that was run in the directory is read as it is now, with the
+    parameters of each of its runs. An output is listed if the file that it was made by has no task
+    for it any more, and no task or command of these files reads it. What somebody has changed or
+    adopted since is kept, as is what is protected or behind a link. What flows or workflows from
+    standard input have made is not listed.
 
     Example: `foreplan clean` (tells, and asks)
 
     Example: `foreplan clean --runs --but-last 3 --yes`
 
     Example: `foreplan clean --store --all -n` (what would be forgotten)
+
+    Example: `foreplan clean --outputs` (of tasks that were removed or renamed)
     """
     from foreplan.runs.cleaning import Choice, look
     from foreplan.runs.options import read_time
 
     if everything and not store:
         raise InputError("--all is for the whole store: `foreplan clean --store --all`")
-    every = not (runs or scratch or store)
+    every = not (runs or scratch or store or outputs)
     if not (runs or every) and (older is not None or but_last is not None or unfinished):
         raise InputError("--older, --but-last and --unfinished choose among runs: add --runs")
     choice = Choice(
@@ -91,6 +108,7 @@ def clean(
         but_last,
         unfinished,
         everything,
+        outputs,
     )
     if not directory.is_dir():
         raise InputError("there is no such directory", source=str(directory.absolute()))
@@ -149,6 +167,7 @@ def _figures(found: Cleaning) -> dict[str, Any]:
             "before": store.before,
             "after": store.after,
         },
+        "kept": [file._asdict() for file in found.kept],
         "bytes": found.bytes,
         "notes": found.notes,
     }
@@ -165,7 +184,12 @@ def _tell(found: Cleaning) -> None:
         table(["what", "name", "<about", "frees"], rows, texts=2)
         if len(found.things) > SHOWN:
             say(f"and {len(found.things) - SHOWN:,} more, see --json", "dim")
-        say(f"frees {size(found.bytes)} in all; no output is touched")
+        outputs = any(t.kind == "output" for t in found.things)
+        say(f"frees {size(found.bytes)} in all" + ("" if outputs else "; no output is touched"))
+    for file in found.kept[:SHOWN]:
+        say(f"kept: {file.name}: {file.reason}")
+    if len(found.kept) > SHOWN:
+        say(f"and {len(found.kept) - SHOWN:,} more are kept, see --json", "dim")
     for note in found.notes:
         say(note, "yellow")
 

@@ -22,7 +22,7 @@ from foreplan.cli.shared.terminal import leave_terminal
 
 if TYPE_CHECKING:
     from foreplan.display.display import Display
-    from foreplan.runs import Rest, Session
+    from foreplan.runs import Options, Rest, Session
 
 
 @with_run_options()
@@ -90,6 +90,7 @@ def run(
     with in_file(label(workflow)):
         check_paths(wf, options["absolute"])
     asked = runs.Options.from_flags(options | {"targets": targets or (), "params": values})
+    source = None if is_stdin(workflow) else str(workflow.absolute())
     rest = runs.find_rest(wf, asked, only_look=dry)
     if dry:
         from foreplan.cli.shared.dry_run import tell_dry
@@ -98,21 +99,23 @@ def run(
             tell_dry(rest, asked, as_json)
         return
     if not rest.numbers:
-        rest.remember()
-        _tell_nothing(rest, as_json)
+        _tell_nothing(rest, asked, source, as_json)
         return
 
     def opened(shown: Display) -> Session:
-        source = None if is_stdin(workflow) else str(workflow.absolute())
         return runs.open_run(wf, asked, source=source, listener=shown, rest=rest)
 
     drive(opened, directory, as_json, quiet, begun, notify)
 
 
-def _tell_nothing(rest: Rest, as_json: bool) -> None:
+def _tell_nothing(rest: Rest, options: Options, source: str | None, as_json: bool) -> None:
     """All is up to date: there is no run."""
+    from foreplan.runs import nothing_to_do
+
+    warnings = nothing_to_do(rest, options, source).warnings
     if as_json:
-        print(json.dumps({"run": None, "status": "up to date", "up_to_date": [*rest.up_to_date]}))
+        done = {"run": None, "status": "up to date", "up_to_date": [*rest.up_to_date]}
+        print(json.dumps({**done, "warnings": warnings}))
         return
-    for line in (*rest.notes, *rest.warnings, rest.summary):
+    for line in (*rest.notes, rest.summary, *warnings):
         print(line)

@@ -23,15 +23,17 @@ from foreplan.executors.workspace import remove
 from foreplan.quantities import many
 from foreplan.runs.home import RunHome, check_system, runs
 from foreplan.runs.journal import read_header
-from foreplan.runs.lock import RunLock, is_driven, release
+from foreplan.runs.lock import RunLock, hold_alone, is_driven, release
 from foreplan.runs.shells import closed_shells, open_shells
 from foreplan.runs.summary import summarise
+from foreplan.runs.unmade import KeptFile, empty_folders, find_leftovers, shield_of
 from foreplan.store.cleaning import Foldable, fold_store, foldable
+from foreplan.store.content import Memory, Status
 from foreplan.store.store import Store
 
 WEEK, DAY, MINUTE = 7 * 86400.0, 86400.0, 60.0
 TRASH = "trash"  # in .foreplan: what is about to be deleted
-RUN, SCRATCH, LEFT = "run", "scratch", "left"
+RUN, SCRATCH, LEFT, OUTPUT, FOLDER = "run", "scratch", "left", "output", "empty"
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,20 @@ class Choice:
     but_last: int | None = None  # so many runs are kept
     unfinished: bool = False  # also runs that failed, were stopped or killed
     whole_store: bool = False
+    outputs: bool = False  # those that no task makes any more
 
 
 @dataclass(frozen=True)
 class Thing:
     """Something that can go."""
 
-    kind: str  # RUN, SCRATCH or LEFT
+    kind: str  # RUN, SCRATCH, LEFT, OUTPUT or FOLDER
     name: str
     path: Path
     bytes: int
     about: str = ""
     home: RunHome | None = None  # the run whose lock is to be held meanwhile
+    status: Status | None = None  # of an output: it is deleted if it is still so
 
 
 @dataclass
@@ -67,6 +71,8 @@ class Cleaning:
     things: list[Thing] = field(default_factory=list)
     store: Foldable | None = None
     notes: list[str] = field(default_factory=list)
+    kept: list[KeptFile] = field(default_factory=list)  # outputs that stay, and why
+    folders: list[str] = field(default_factory=list)  # that are removed once they are empty
 
     @property
     def bytes(self) -> int:
@@ -101,6 +107,8 @@ def look(directory: Path, choice: Choice) -> Cleaning:
         going = {thing.name for thing in goes}
         found.things += _scratch(found, [h for h in every if h.id not in going and h not in live])
     found.things += goes
+    if choice.outputs:
+        _look_at_outputs(found, live)
     if choice.store:
         _look_at_store(found, {home.id for home in live}, choice)
     return found
@@ -197,6 +205,27 @@ def _inner(folder: Path) -> list[Path]:
         return []
 
 
+def _look_at_outputs(found: Cleaning, live: list[RunHome]) -> None:
+    """Find the outputs that no task makes any more, unless a run may be reading or making them."""
+    if live:
+        found.notes.append(f"outputs stay: run {live[0].id} is under way")
+        return
+    left = find_leftovers(found.data)
+    for file in left.files:
+        path = found.data / file.name
+        thing = Thing(OUTPUT, file.name, path, _size(path), file.about, status=file.status)
+        found.things.append(thing)
+    empty = empty_folders(found.data, left.folders)
+    for name in empty:
+        if os.path.dirname(name) not in empty:
+            path = found.data / name
+            about = "directory of outputs that are gone"
+            found.things.append(Thing(FOLDER, f"{name}/", path, _size(path), about))
+    found.kept = left.kept
+    found.folders = left.folders
+    found.notes += left.notes
+
+
 def _look_at_store(found: Cleaning, live: set[str], choice: Choice) -> None:
     going = {thing.name for thing in found.things if thing.kind == RUN}
 
@@ -216,8 +245,10 @@ def _look_at_store(found: Cleaning, live: set[str], choice: Choice) -> None:
 
 def clean(found: Cleaning) -> tuple[int, list[str]]:
     """Remove it; how many bytes that has freed, and what was not removed after all."""
-    freed, trouble = 0, list[str]()
+    freed, trouble = _clean_outputs(found)
     for thing in found.things:
+        if thing.kind in (OUTPUT, FOLDER):
+            continue
         try:
             _remove(found.data, thing)
             freed += thing.bytes
@@ -230,6 +261,42 @@ def clean(found: Cleaning) -> tuple[int, list[str]]:
         except OSError as error:
             trouble.append(f"the store stays as it is: {error}")
     return freed, trouble
+
+
+def _clean_outputs(found: Cleaning) -> tuple[int, list[str]]:
+    """Delete outputs as they were listed, while no run is under way and none can begin."""
+    freed, trouble = 0, list[str]()
+    outputs = [thing for thing in found.things if thing.kind in (OUTPUT, FOLDER)]
+    if not outputs:
+        return freed, trouble
+    with hold_alone(found.data / ".foreplan" / "claims.lock"):
+        if live := [home.id for home in runs(found.data) if is_driven(home)]:
+            return freed, [f"outputs stay: run {live[0]} is under way"]
+        memory = Memory(found.data)
+        for thing in outputs:
+            try:
+                if thing.kind == OUTPUT:
+                    _remove_output(found.data, thing, memory)
+                freed += thing.bytes
+            except (OSError, ForeplanError) as error:
+                trouble.append(f"{thing.name} stays: {error}")
+        for folder in empty_folders(found.data, found.folders):
+            with suppress(OSError):  # somebody has put something there
+                os.rmdir(found.data / folder)
+    return freed, trouble
+
+
+def _remove_output(data: Path, thing: Thing, memory: Memory) -> None:
+    if not os.path.lexists(thing.path):
+        return
+    if why := shield_of(data, thing.name):
+        raise ForeplanError(why)
+    if memory.status(thing.name) != thing.status:
+        raise ForeplanError("it was changed meanwhile")
+    if thing.path.is_dir():
+        _delete(_aside(data, thing.path))
+    else:
+        thing.path.unlink()
 
 
 def _remove(data: Path, thing: Thing) -> None:

@@ -44,7 +44,12 @@ def with_expansions(workflow: Workflow, options: Options) -> Workflow:
     """The workflow with the tasks that are added by what is up to date, as a run would begin."""
     if not workflow.grows:
         return workflow
-    return _grown_before(workflow, options, _Before()).workflow
+    return survey_with_expansions(workflow, options).workflow
+
+
+def survey_with_expansions(workflow: Workflow, options: Options) -> Survey:
+    """Survey a workflow that grows, with the tasks that are added by what is up to date."""
+    return _grown_before(workflow, options, _Before())
 
 
 def with_printed(workflow: Workflow, options: Options, expansions: dict[str, Workflow]) -> Survey:

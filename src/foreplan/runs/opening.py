@@ -78,6 +78,7 @@ from foreplan.runs.session import (
     moment,
 )
 from foreplan.runs.surveys import uses_store
+from foreplan.runs.unmade import note_origin
 from foreplan.shell import check_listed, check_redirections
 from foreplan.store.digests import PYTHON, check_calls, digests_of
 
@@ -348,7 +349,9 @@ def open_run(
             )
         recorder.begin(Journal.create(home.journal, header.to_dict()))
         stack.callback(recorder.journal.close)
+        note_origin(store, source, options)
         session = Session(header, driver, machines, recorder, estimating, clock, listener)
+        session.whole = rest.complete
         tell_ways(session, calls, options)
         warn_of_limits(session, calls)
         session.warnings += rest.uncertain  # it is among the reasons that were told
@@ -485,6 +488,7 @@ def reopen_run(
         stack.callback(machines.close)
         estimating = Estimating.open(header.workflow, options, header.id, calls, listener.said)
         stack.callback(estimating.learner.close)
+        note_origin(store, header.source, options)
         recorder = JournalRecorder(journal)
         driver.executor, driver.recorder, driver.answers = machines, recorder, True
         session = Session(header, driver, machines, recorder, estimating, clock, listener)

@@ -231,10 +231,14 @@ class Options:
         """What the journal keeps."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         del kept["directory"]
-        kept["params"] = {name: _kept(value) for name, value in self.params.items()}
+        kept["params"] = self.kept_params()
         if not self.params:
             del kept["params"]
         return kept | {"on": self.place}
+
+    def kept_params(self) -> dict[str, Any]:
+        """Return the values of parameters as the journal keeps them."""
+        return {name: _kept(value) for name, value in self.params.items()}
 
     @property
     def place(self) -> str:

@@ -17,8 +17,10 @@ from foreplan.model import Money, Platform, Processor, Run, Workflow
 from foreplan.model.call import part_of, path_of
 from foreplan.model.record import AttemptLog, TransferLog
 from foreplan.quantities import duration, many
+from foreplan.runs.options import Options
 from foreplan.runs.rest import Rest
 from foreplan.runs.undeclared import NotKept
+from foreplan.runs.unmade import origin_of, report_orphans
 
 FINISHED, FAILED, STOPPED = "finished", "failed", "stopped"
 
@@ -189,8 +191,12 @@ class Outcome:
         return {"money": known}
 
 
-def nothing_to_do(rest: Rest, directory: Path) -> Outcome:
-    """How it ends if all is up to date: finished at once, and without a run."""
+def nothing_to_do(rest: Rest, options: Options, source: str | None = None) -> Outcome:
+    """How it ends if all is up to date: finished at once, and without a run.
+
+    The store keeps what was found out.
+    """
+    rest.remember(origin_of(source, options))
     none, number = np.zeros(0), np.zeros(0, dtype=np.int32)
     run = Run(
         strategy="",
@@ -203,8 +209,11 @@ def nothing_to_do(rest: Rest, directory: Path) -> Outcome:
         evaluations=(),
         real=True,
     )
-    home = directory.absolute() / ".foreplan" / "runs"
-    return Outcome("", home, FINISHED, run, warnings=tuple(rest.warnings), rest=rest)
+    home = options.directory.absolute() / ".foreplan" / "runs"
+    warnings = list(rest.warnings)
+    if rest.survey is not None and not (rest.complete.grows and rest.left_out):
+        warnings += report_orphans(rest.survey.store, source, options, rest.complete)
+    return Outcome("", home, FINISHED, run, warnings=tuple(warnings), rest=rest)
 
 
 def _error_of(home: Path, task: int, failure: Failure) -> Exception:

@@ -53,9 +53,9 @@ from foreplan.runs.surveys import (
 )
 from foreplan.store.digests import PYTHON
 from foreplan.store.graph import WorkflowGraph
-from foreplan.store.parts import folder_of, make_folder, put
+from foreplan.store.parts import encode, folder_of, make_folder, put
 from foreplan.store.run import RunStore
-from foreplan.store.store import KeptResult, Store
+from foreplan.store.store import KeptResult, Origin, Store
 from foreplan.store.survey import EVERY_RUN, NEVER_RUN, OUTDATED, State, Survey
 
 if TYPE_CHECKING:
@@ -395,17 +395,17 @@ class Rest:
             f"arguments cannot be compared (of the first: {why.partition(': ')[2]})"
         ]
 
-    def remember(self) -> None:
-        """Have kept what was found out on the way, so that it need not be again."""
-        if self.survey is not None:
-            self._keep(self.survey.take_news())
-
-    def _keep(self, lines: bytes) -> None:
-        assert self.survey is not None
+    def remember(self, origin: Origin | None) -> None:
+        """Keep what was found out on the way, and that the workflow of this origin counts here."""
+        if self.survey is None:
+            return
+        writer = f"noted-{secrets.token_hex(4)}"
+        lines = self.survey.take_news()
+        if origin is not None and origin not in self.survey.store.origins.values():
+            lines += encode(origin.line([writer]))
         with suppress(OSError):  # then it is found out again
             if lines:
-                folder = make_folder(self.survey.memory.data)
-                put(folder, f"noted-{secrets.token_hex(4)}", [lines])
+                put(make_folder(self.survey.memory.data), writer, [lines])
 
     @property
     def warnings(self) -> list[str]:

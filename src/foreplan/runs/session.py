@@ -49,6 +49,7 @@ from foreplan.runs.replay import found_up_to_date, live_record
 from foreplan.runs.requests import Requests
 from foreplan.runs.rest import Rest
 from foreplan.runs.undeclared import find_not_kept
+from foreplan.runs.unmade import report_orphans
 
 if TYPE_CHECKING:
     from foreplan.contracts import Machines
@@ -231,6 +232,7 @@ class Session:
         driver.observer = self
         self.begin: Callable[[], list[Command]] = driver.begin  # what is to be done first
         self.rest: Rest | None = None  # what of the whole workflow it does
+        self.whole: Workflow | None = None  # before tasks were added; None: the run is resumed
         self.store: RunStore | None = None  # None: results are not known by their keys
         self.growing: Growing | None = None  # tasks that add others
         self.resources = ExitStack()  # what is let go of in the end
@@ -455,6 +457,17 @@ class Session:
         failure, why = self.failures[task], self.coordinator.tries.exhausted.get(task)
         return failure if why is None else replace(failure, reason=f"{failure.reason}; {why}")
 
+    def _orphans(self, status: str) -> list[str]:
+        """A sentence on outputs that no task makes any more, if all tasks are known."""
+        rest, header = self.rest, self.header
+        if self.whole is None or rest is None or rest.survey is None:
+            return []
+        if self.whole.grows and (status != FINISHED or rest.left_out):
+            return []
+        options = header.options
+        store = rest.survey.store
+        return report_orphans(store, header.source, options, self.whole, header.workflow)
+
     def outcome(self) -> Outcome:
         """How it ended."""
         c, wf = self.coordinator, self.header.workflow
@@ -470,7 +483,7 @@ class Session:
             failures=tuple(self._failure(t) for t in given_up if t in self.failures),
             not_done=tuple(wf.task_names[t] for t in sorted(undone)),
             reused=tuple(wf.task_names[t] for t in found_up_to_date(c.state, self.reused)),
-            warnings=tuple(self.warnings),
+            warnings=(*self.warnings, *self._orphans(status)),
             undeclared=find_not_kept(self.driver.events or (), c.state, c.workflow),
             measured=self.measured,
             rest=self.rest,

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 from foreplan.model.filenames import is_pattern, is_tree
 from foreplan.store.content import Entry
 from foreplan.store.making import Making, call_line, command_line
-from foreplan.store.parts import append
-from foreplan.store.store import KeptResult, Result, Store
+from foreplan.store.parts import append, encode
+from foreplan.store.store import KeptResult, Origin, Result, Store
 from foreplan.store.survey import State, Survey
 
 
@@ -148,6 +148,10 @@ class RunStore:
     def add_call(self, making: Making, task: str, kept: KeptResult, seconds: float = 0.0) -> None:
         """Have it known what a function gave back, before that is in its place."""
         append(self.folder, self.run, call_line(making, task=task, kept=kept, seconds=seconds))
+
+    def add_origin(self, origin: Origin) -> None:
+        """Have it known which workflow file the results of this run are of."""
+        append(self.folder, self.run, encode(origin.line([self.run])))
 
     def take_up_to_date(self) -> list[int]:
         """The tasks that have turned out to be up to date since this was asked last.

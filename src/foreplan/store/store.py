@@ -41,6 +41,17 @@ class KeptResult(NamedTuple):
         return KeptResult(run, number, content, _entry(file))
 
 
+class Origin(NamedTuple):
+    """The workflow file of a run, and its parameters."""
+
+    source: str  # from the data directory if it is in there, else absolute
+    params: str = "{}"  # JSON
+
+    def line(self, runs: Iterable[str]) -> parts.Line:
+        """Return the line of a part that names the origin of these runs."""
+        return {"origin": self.source, "params": self.params, "runs": [*runs]}
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What came out when a recipe was followed."""
@@ -81,6 +92,7 @@ class Store:
     _by_file: dict[str, list[Result]] = field(default_factory=dict)
     _by_task: dict[str, list[Result]] = field(default_factory=dict)  # what makes no files
     _seen: dict[str, set[str]] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)  # by run; of flows there is none
 
     @staticmethod
     def read(data: str | os.PathLike[str]) -> Store:
@@ -140,6 +152,9 @@ class Store:
                 elif "seen" in line:
                     for name, contents in line["seen"].items():
                         self._seen.setdefault(name, set()).update(contents)
+                elif "origin" in line:
+                    origin = Origin(str(line["origin"]), str(line["params"]))
+                    self.origins |= dict.fromkeys(line["runs"], origin)
                 else:
                     raise ValueError
             except (TypeError, ValueError, KeyError, AttributeError):
@@ -170,6 +185,15 @@ class Store:
     def made(self, file: str) -> list[Result]:
         """The results that a file was part of, the latest first."""
         return self._by_file.get(file, [])[::-1]
+
+    def outputs(self) -> Iterable[str]:
+        """Return the names of all outputs that tasks have ever made."""
+        return self._by_file.keys()
+
+    def latest_results(self) -> Iterable[Result]:
+        """Return the results that are the last of an output, or of a task without outputs."""
+        listed = (*self._by_file.values(), *self._by_task.values())
+        return {id(results[-1]): results[-1] for results in listed}.values()
 
     def of_task(self, task: str) -> list[Result]:
         """The results of a task that makes no files, the latest first."""
@@ -204,6 +228,14 @@ class Store:
             kept |= {id(result): result for result in (*of_calls[-1:], *held[-1:])}
         for result in sorted(kept.values(), key=lambda result: result.at):
             yield result.line()
+        runs = {result.run for result in kept.values()}
+        runs |= {*{origin: run for run, origin in self.origins.items()}.values()}  # one of each
+        by_origin: dict[Origin, list[str]] = {}
+        for run, origin in self.origins.items():
+            if run in runs:
+                by_origin.setdefault(origin, []).append(run)
+        for origin, listed in by_origin.items():
+            yield origin.line(listed)
         shown = {(name, entry[3]) for r in kept.values() for name, entry in r.outputs.items()}
         for chunk in _chunks(self._older(shown)):
             yield {"seen": dict(chunk)}
