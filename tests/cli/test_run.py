@@ -246,8 +246,8 @@ def test_a_damaged_store_is_said_to_be_and_moved_aside(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     foreplan("run", "wf.yaml", *ON, cwd=folder)
     (part,) = (folder / ".foreplan/store").glob("*.jsonl")
-    lines = part.read_bytes().splitlines(keepends=True)
-    part.write_bytes(lines[0][:20] + b"?" + lines[0][21:] + b"".join(lines[1:]))
+    origin, first, *others = part.read_bytes().splitlines(keepends=True)
+    part.write_bytes(origin + first[:20] + b"?" + first[21:] + b"".join(others))
     again = foreplan("run", "wf.yaml", *ON, cwd=folder)
     assert f"it was moved to {part.parent / 'damaged' / part.name}" in again.stderr
     assert (folder / "ran").read_text().split() == ["a", "b", "c", "a"]  # it came out as before

@@ -154,7 +154,8 @@ def test_kept_as_an_input_or_by_a_command() -> None:
 
 def test_a_graph_that_grows_is_judged_when_all_tasks_are_known() -> None:
     printing = 'while read w; do echo "  $w: {run: echo > $w.txt, outputs: [$w.txt]}"; done'
-    split = {"expand": True, "run": f"echo tasks:; {printing} < words", "inputs": ["words"]}
+    command = f"echo tasks:; {printing} < words"
+    split = {"expand": True, "run": command, "inputs": ["words"]}
     Path("words").write_text("x\ny\n")
     run("wf.yaml", {"split": split})
     Path("words").write_text("x\n")
@@ -162,7 +163,7 @@ def test_a_graph_that_grows_is_judged_when_all_tasks_are_known() -> None:
     assert "which tasks split adds is not known" in look(Path(), ONLY).notes[0]
     assert left(run("wf.yaml")) == 1
     assert listed() == {"y.txt"}
-    reading = split["run"].replace("$w", "z$w").replace("{run:", "{inputs: [y.txt], run:")
+    reading = command.replace("$w", "z$w").replace("{run:", "{inputs: [y.txt], run:")
     run("other.yaml", {"split": split | {"run": reading}})
     Path("other.yaml").write_text(
         Path("other.yaml").read_text().replace("echo tasks", "echo  tasks")

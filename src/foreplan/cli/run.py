@@ -117,5 +117,6 @@ def _tell_nothing(rest: Rest, options: Options, source: str | None, as_json: boo
         done = {"run": None, "status": "up to date", "up_to_date": [*rest.up_to_date]}
         print(json.dumps({**done, "warnings": warnings}))
         return
-    for line in (*rest.notes, rest.summary, *warnings):
+    of_store = len(rest.warnings)
+    for line in (*rest.notes, *warnings[:of_store], rest.summary, *warnings[of_store:]):
         print(line)

@@ -82,7 +82,7 @@ def _keep_paths_of_sources() -> None:
         copy = copy_of(cache, source, *more)  # fails if it cannot be read
         if not isinstance(source, LocalSourceFile):
             return str(copy)
-        path = str(os.path.abspath(source.get_path_or_uri(secret_free=False)))
+        path: str = os.path.abspath(source.path)
         directory = os.getcwd()
         if not path.startswith(directory + "/"):
             return path
