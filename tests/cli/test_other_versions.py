@@ -8,6 +8,7 @@ import pytest
 
 from foreplan.runs.home import RunHome
 from foreplan.runs.journal import RULES, Journal, read
+from foreplan.store.parts import FORMAT
 
 from .commands import foreplan, refuse
 from .journals import forks, write_run
@@ -48,7 +49,7 @@ def test_a_store(tmp_path: Path) -> None:
     (tmp_path / "wf.yaml").write_text("tasks: {a: {run: echo 1 > x, outputs: [x]}}\n")
     assert foreplan("run", "wf.yaml", cwd=tmp_path).returncode == 0
     store = tmp_path / ".foreplan" / "store"
-    (store / "format-1").rename(store / "format-2")
+    (store / f"format-{FORMAT}").rename(store / f"format-{FORMAT + 1}")
     for command in ("run wf.yaml", "run -n wf.yaml", "plan wf.yaml", "adopt x", "clean --store"):
         problem = refuse(*command.split(), cwd=tmp_path)
         assert "another version of foreplan wrote this store" in problem

@@ -72,7 +72,7 @@ def test_a_store_of_another_format_goes_whole_or_stays(marked: bool, tmp_path: P
     begin(str(tmp_path)).run([Job("a", 1, ("in0",), ("x",))])
     folder = parts.folder_of(tmp_path)
     if marked:
-        (folder / "format-1").rename(folder / "format-2")
+        (folder / f"format-{parts.FORMAT}").rename(folder / f"format-{parts.FORMAT + 1}")
     else:
         parts.append(str(folder), "r", parts.encode({"later": 1}))
     with pytest.raises(StoreError, match="another version of foreplan wrote this store"):

@@ -94,11 +94,11 @@ def test_unknown_lines_are_refused(line: parts.Line, tmp_path: Path) -> None:
         Store.read(tmp_path)
 
 
-@pytest.mark.parametrize("mark", ["format-2", None])
+@pytest.mark.parametrize("mark", [f"format-{parts.FORMAT + 1}", None])
 def test_a_store_of_another_format_is_refused(mark: str | None, tmp_path: Path) -> None:
     write(tmp_path, "r", result(1))
     folder = parts.folder_of(tmp_path)
-    (folder / "format-1").unlink()
+    (folder / f"format-{parts.FORMAT}").unlink()
     if mark is not None:
         (folder / mark).touch()
     before = sorted(os.listdir(folder))

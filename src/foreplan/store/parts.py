@@ -36,7 +36,7 @@ from foreplan.durable import (
 from foreplan.store.content import CLOCK
 
 DAMAGED = "damaged"  # the folder of parts that were moved aside
-FORMAT = 1  # of what parts hold; raised when it changes, and stores of other formats are refused
+FORMAT = 2  # of what parts hold; raised when it changes, and stores of other formats are refused
 _MARK = "format-"  # an empty file, named after the format of the store it is in
 FOLDED = "folded"  # the writer of parts that were folded into one
 _END, _GONE = ".jsonl", ".gone"  # a part, and one that is folded and about to go
