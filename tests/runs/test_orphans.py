@@ -17,7 +17,7 @@ import foreplan
 from foreplan.errors import InputError
 from foreplan.executors import processes
 from foreplan.executors.base import find_scheme
-from foreplan.executors.processes import Driver, LeftBehind, end_left_behind, start_time
+from foreplan.executors.processes import LeftBehind, LockSignature, end_left_behind, start_time
 from foreplan.runs.home import RunHome, runs
 from foreplan.runs.journal import RULES, Journal
 from foreplan.runs.lock import RunLock, hold_dead_runs, signed_runs
@@ -52,7 +52,7 @@ def home_of(data: Path, name: str = "old") -> RunHome:
 def killed(data: Path, host: str = "") -> RunHome:
     """A run whose driver was killed: its lock is signed, but free."""
     home = home_of(data)
-    home.lock.write_bytes(Driver(1, host or socket.gethostname(), "then").sign())
+    home.lock.write_bytes(LockSignature(1, host or socket.gethostname(), "then").sign())
     return home
 
 
@@ -162,7 +162,7 @@ def test_a_number_that_is_another_process_by_now(
 def test_a_run_that_was_killed_on_another_host(data: Path) -> None:
     home = killed(data, host="elsewhere")
     assert prepare_directory(data) == []  # it had not begun its journal
-    home.lock.write_bytes(Driver(77, "elsewhere", "then").sign())
+    home.lock.write_bytes(LockSignature(77, "elsewhere", "then").sign())
     home.journal.write_text("nobody can tell what ran\n")
     for only_look in (True, False):
         with pytest.raises(InputError) as caught:
@@ -285,7 +285,7 @@ def test_a_resume_of_a_run_that_was_killed_on_another_host_warns(data: Path) -> 
     tasks = {"a": {"run": "test -e $FOREPLAN_DIR/go; echo a > a", "outputs": ["a"]}}
     assert not foreplan.run({"name": "w", "tasks": tasks}, "local:1", dir=data).ok
     (home,) = runs(data)
-    home.lock.write_bytes(Driver(77, "elsewhere", "then").sign())
+    home.lock.write_bytes(LockSignature(77, "elsewhere", "then").sign())
     (data / "go").touch()
     heard = Heard()
     again = {"name": "w", "tasks": tasks}

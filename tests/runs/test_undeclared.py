@@ -9,7 +9,7 @@ import pytest
 
 import foreplan
 from foreplan.errors import InputError
-from foreplan.executors.undeclared import MadeFiles
+from foreplan.executors.undeclared import UndeclaredFiles
 from foreplan.report.data import report_of
 from foreplan.report.tables import facts_of
 from foreplan.report.why import why_in_run
@@ -140,9 +140,9 @@ def test_not_all_files_are_counted(tmp_path: Path) -> None:
     for name in ("a/1", "a/2", "a/3", "b/4"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert MadeFiles(str(tmp_path), ["a/", "b/4"]).report("") is None
-    assert MadeFiles(str(tmp_path), ["a/"]).report("")["names"] == ["b/4"]  # type: ignore[index]
-    report = MadeFiles(str(tmp_path), most=4).report(str(tmp_path))
+    assert UndeclaredFiles(str(tmp_path), ["a/", "b/4"]).report("") is None
+    assert UndeclaredFiles(str(tmp_path), ["a/"]).report("")["names"] == ["b/4"]  # type: ignore[index]
+    report = UndeclaredFiles(str(tmp_path), most=4).report(str(tmp_path))
     assert report is not None
     assert report["at_least"]
     assert 0 < report["files"] < 4

@@ -136,7 +136,7 @@ def end_group(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
     signal_group(process.pid, signal.SIGKILL)
 
 
-class Driver(NamedTuple):
+class LockSignature(NamedTuple):
     """The process that drives a run, as it has signed the run's lock file."""
 
     pid: int
@@ -147,17 +147,17 @@ class Driver(NamedTuple):
     part_of: str = ""
 
     @staticmethod
-    def this_process() -> Driver:
+    def this_process() -> LockSignature:
         """Return what this process signs with."""
         since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
         pid, outer = os.getpid(), os.environ.get(OF_RUN, "")
-        return Driver(pid, socket.gethostname(), since, start_time(pid), outer)
+        return LockSignature(pid, socket.gethostname(), since, start_time(pid), outer)
 
     @staticmethod
-    def read(content: bytes) -> Driver | None:
+    def read(content: bytes) -> LockSignature | None:
         """Return what a lock file says; None if it says nothing, or was written in part."""
         try:
-            return Driver(**json.loads(content))
+            return LockSignature(**json.loads(content))
         except (ValueError, TypeError):
             return None
 
@@ -303,21 +303,21 @@ def _attempts(home: str) -> str:
 def _is_driven(home: str) -> bool:
     """Whether a process of this host drives a run, by what it has signed."""
     try:
-        driver = Driver.read(read_file(os.path.join(home, LOCK)))
+        driver = LockSignature.read(read_file(os.path.join(home, LOCK)))
     except OSError:
         return False
     return driver is not None and driver.is_alive
 
 
-def _driven_by(pid: int) -> list[tuple[str, Driver]]:
+def _driven_by(pid: int) -> list[tuple[str, LockSignature]]:
     """The homes of the runs that a process drives: it has their lock files open, and signed."""
-    found = list[tuple[str, Driver]]()
+    found = list[tuple[str, LockSignature]]()
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):  # it was just closed
                 home, file = os.path.split(os.readlink(f"/proc/{pid}/fd/{name}"))
                 if file == LOCK and "/.foreplan/" in home:
-                    driver = Driver.read(read_file(os.path.join(home, file)))
+                    driver = LockSignature.read(read_file(os.path.join(home, file)))
                     if driver is not None and driver.pid == pid:
                         found.append((home, driver))
     return found

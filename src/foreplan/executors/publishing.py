@@ -17,7 +17,7 @@ from foreplan.executors.trees import (
     put_tree,
     temporary_beside,
 )
-from foreplan.executors.undeclared import MadeFiles, near_misses
+from foreplan.executors.undeclared import UndeclaredFiles, near_misses
 from foreplan.executors.workspace import AttemptError, Scratch, Status, protect, remove
 from foreplan.model.causes import MISSING_OUTPUT
 from foreplan.model.filenames import find_matches, is_pattern, is_tree, matching_files
@@ -44,7 +44,7 @@ class Publication:
         self.path = scratch.path
         self.data = scratch.data
         self._temporaries: list[str] = []
-        self.undeclared: dict[str, Any] | None = None  # see `MadeFiles.report`
+        self.undeclared: dict[str, Any] | None = None  # see `UndeclaredFiles.report`
 
     def publish(
         self,
@@ -77,7 +77,7 @@ class Publication:
             shielded = {f for n in outputs if n in protected for f in matched.get(n, [n])}
             stale = [name for name in former if matched and name not in found]
             # before the renames: one puts a former directory where the new one was
-            self.undeclared = MadeFiles(self.path, found).report(self.data)
+            self.undeclared = UndeclaredFiles(self.path, found).report(self.data)
             done = self._move(moves, shielded, stale)
         finally:
             for temporary in self._temporaries:
@@ -103,7 +103,7 @@ class Publication:
 
     def _near(self, missing: Iterable[str], known: Container[str] = ()) -> str:
         """Return the words about files that may have been meant by missing outputs."""
-        near = near_misses(missing, MadeFiles(self.path, known).sizes)
+        near = near_misses(missing, UndeclaredFiles(self.path, known).sizes)
         return f"; it made {first_few(map(repr, near))}" if near else ""
 
     def _check(self, name: str, status: os.stat_result) -> None:

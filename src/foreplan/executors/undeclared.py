@@ -17,7 +17,7 @@ _NEAR = 3  # that are named for a missing output
 _DERIVED = (".foreplan", "__pycache__")  # foreplan's own, and what Python keeps of sources
 
 
-class MadeFiles:
+class UndeclaredFiles:
     """The regular files in an attempt's directory, as far as they were looked at.
 
     Links are left out: foreplan has put them there, or the command, for its own use. `known` has

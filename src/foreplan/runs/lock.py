@@ -31,7 +31,7 @@ from foreplan.durable import (
     write_all,
 )
 from foreplan.errors import InputError
-from foreplan.executors.processes import Driver
+from foreplan.executors.processes import LockSignature
 from foreplan.model.filenames import Holders
 from foreplan.runs.home import CAN_RUN, RunHome, check_private, check_system
 from foreplan.runs.journal import JournalError
@@ -52,7 +52,7 @@ class RunLock:
 
     def __init__(self, home: RunHome) -> None:
         self.home = home
-        self.former: Driver | None = None  # who was killed while it held the lock
+        self.former: LockSignature | None = None  # who was killed while it held the lock
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
@@ -142,7 +142,7 @@ class DeadRun(NamedTuple):
     """A run whose driver was killed, and that driver, if its signature can be read."""
 
     home: RunHome
-    driver: Driver | None
+    driver: LockSignature | None
 
 
 @contextlib.contextmanager
@@ -247,10 +247,10 @@ def _lock_bytes(descriptor: int, kind: int) -> None:
 def _sign(descriptor: int) -> None:
     """Write who holds the lock: while it is signed but free, that process was killed."""
     os.ftruncate(descriptor, 0)
-    write_all(descriptor, Driver.this_process().sign())
+    write_all(descriptor, LockSignature.this_process().sign())
 
 
-def driver(home: RunHome) -> Driver | None:
+def driver(home: RunHome) -> LockSignature | None:
     """The process that drives a run, or was killed while it did; None if nobody has signed."""
     try:
         descriptor = open_file(home.lock)
@@ -262,9 +262,9 @@ def driver(home: RunHome) -> Driver | None:
         os.close(descriptor)
 
 
-def _signature(descriptor: int) -> Driver | None:
+def _signature(descriptor: int) -> LockSignature | None:
     try:
-        return Driver.read(os.pread(descriptor, 1 << 16, 0))
+        return LockSignature.read(os.pread(descriptor, 1 << 16, 0))
     except OSError:
         return None
 

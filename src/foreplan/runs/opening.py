@@ -19,7 +19,7 @@ from foreplan.engine.coordinator import Coordinator
 from foreplan.engine.state import TaskState
 from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.base import Workload, find_scheme
-from foreplan.executors.processes import Driver
+from foreplan.executors.processes import LockSignature
 from foreplan.files import in_file
 from foreplan.model import Platform, Workflow
 from foreplan.model.call import Calls
@@ -507,7 +507,7 @@ def reopen_run(
         return session
 
 
-def _left_elsewhere(died: Driver | None, options: Options) -> list[str]:
+def _left_elsewhere(died: LockSignature | None, options: Options) -> list[str]:
     """Say if a run was killed on another host: it is resumed here, as somebody has asked for."""
     if died is None or died.is_here or not find_scheme(options.on).here:
         return []

@@ -55,7 +55,7 @@ from foreplan.store.digests import PYTHON
 from foreplan.store.graph import WorkflowGraph
 from foreplan.store.parts import encode, folder_of, make_folder, put
 from foreplan.store.run import RunStore
-from foreplan.store.store import KeptResult, Origin, Store
+from foreplan.store.store import KeptResult, ResultOrigin, Store
 from foreplan.store.survey import EVERY_RUN, NEVER_RUN, OUTDATED, State, Survey
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ class Rest:
             f"arguments cannot be compared (of the first: {why.partition(': ')[2]})"
         ]
 
-    def remember(self, origin: Origin | None) -> None:
+    def remember(self, origin: ResultOrigin | None) -> None:
         """Keep what was found out on the way, and that the workflow of this origin counts here."""
         if self.survey is None:
             return

@@ -21,12 +21,12 @@ from foreplan.runs.expansions import survey_with_expansions
 from foreplan.runs.options import Options, parameters
 from foreplan.store.content import Memory, Status
 from foreplan.store.run import RunStore
-from foreplan.store.store import Origin, Store
+from foreplan.store.store import ResultOrigin, Store
 from foreplan.store.survey import State
 from foreplan.store.unmade import FilesInUse, Orphan, count_orphans, find_orphans, folders_of
 
 
-def origin_of(source: str | None, options: Options) -> Origin | None:
+def origin_of(source: str | None, options: Options) -> ResultOrigin | None:
     """Return what results of a run are known by: the file of its workflow, and its parameters."""
     if source is None:
         return None
@@ -35,7 +35,7 @@ def origin_of(source: str | None, options: Options) -> Origin | None:
     data = os.path.realpath(options.directory)
     within = path.startswith(data + "/")
     params = json.dumps(options.kept_params(), sort_keys=True)
-    return Origin(os.path.relpath(path, data) if within else path, params)
+    return ResultOrigin(os.path.relpath(path, data) if within else path, params)
 
 
 def note_origin(store: RunStore | None, source: str | None, options: Options) -> None:
@@ -100,8 +100,8 @@ def find_leftovers(data: Path) -> Leftovers:
     """Find the outputs that no task makes any more, and the folders that these leave empty."""
     store = Store.read(data)
     found = Leftovers()
-    workflows = dict[Origin, Workflow]()
-    reasons = dict[Origin, str]()
+    workflows = dict[ResultOrigin, Workflow]()
+    reasons = dict[ResultOrigin, str]()
     for origin in {*store.origins.values()}:
         try:
             workflow, why = _load(data, origin)
@@ -136,7 +136,7 @@ def empty_folders(data: Path, folders: list[str]) -> list[str]:
     return [folder for folder in folders if folder in empty]
 
 
-def _load(data: Path, origin: Origin) -> tuple[Workflow, str]:
+def _load(data: Path, origin: ResultOrigin) -> tuple[Workflow, str]:
     """Return a workflow as its file is now, and why it may make more than is known."""
     params = parameters(json.loads(origin.params))
     workflow = formats.load(data / origin.source, params=params, directory=data)
@@ -188,7 +188,7 @@ def shield_of(data: Path, file: str) -> str:
     return ""
 
 
-def _doubts(doubtful: Counter[Origin], reasons: dict[Origin, str]) -> Iterator[str]:
+def _doubts(doubtful: Counter[ResultOrigin], reasons: dict[ResultOrigin, str]) -> Iterator[str]:
     """Return a sentence for each workflow file of which it is not known what it makes now."""
     for origin, count in doubtful.items():
         yield f"{many(count, 'output')} of {origin.source} may be left over: {reasons[origin]}"

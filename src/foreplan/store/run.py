@@ -16,7 +16,7 @@ from foreplan.model.filenames import is_pattern, is_tree
 from foreplan.store.content import Entry
 from foreplan.store.making import Making, call_line, command_line
 from foreplan.store.parts import append, encode
-from foreplan.store.store import KeptResult, Origin, Result, Store
+from foreplan.store.store import KeptResult, Result, ResultOrigin, Store
 from foreplan.store.survey import State, Survey
 
 
@@ -149,7 +149,7 @@ class RunStore:
         """Have it known what a function gave back, before that is in its place."""
         append(self.folder, self.run, call_line(making, task=task, kept=kept, seconds=seconds))
 
-    def add_origin(self, origin: Origin) -> None:
+    def add_origin(self, origin: ResultOrigin) -> None:
         """Have it known which workflow file the results of this run are of."""
         append(self.folder, self.run, encode(origin.line([self.run])))
 

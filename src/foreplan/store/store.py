@@ -41,7 +41,7 @@ class KeptResult(NamedTuple):
         return KeptResult(run, number, content, _entry(file))
 
 
-class Origin(NamedTuple):
+class ResultOrigin(NamedTuple):
     """The workflow file of a run, and its parameters."""
 
     source: str  # from the data directory if it is in there, else absolute
@@ -92,7 +92,7 @@ class Store:
     _by_file: dict[str, list[Result]] = field(default_factory=dict)
     _by_task: dict[str, list[Result]] = field(default_factory=dict)  # what makes no files
     _seen: dict[str, set[str]] = field(default_factory=dict)
-    origins: dict[str, Origin] = field(default_factory=dict)  # by run; of flows there is none
+    origins: dict[str, ResultOrigin] = field(default_factory=dict)  # by run; of flows there is none
 
     @staticmethod
     def read(data: str | os.PathLike[str]) -> Store:
@@ -153,7 +153,7 @@ class Store:
                     for name, contents in line["seen"].items():
                         self._seen.setdefault(name, set()).update(contents)
                 elif "origin" in line:
-                    origin = Origin(str(line["origin"]), str(line["params"]))
+                    origin = ResultOrigin(str(line["origin"]), str(line["params"]))
                     self.origins |= dict.fromkeys(line["runs"], origin)
                 else:
                     raise ValueError
@@ -230,7 +230,7 @@ class Store:
             yield result.line()
         runs = {result.run for result in kept.values()}
         runs |= {*{origin: run for run, origin in self.origins.items()}.values()}  # one of each
-        by_origin: dict[Origin, list[str]] = {}
+        by_origin: dict[ResultOrigin, list[str]] = {}
         for run, origin in self.origins.items():
             if run in runs:
                 by_origin.setdefault(origin, []).append(run)

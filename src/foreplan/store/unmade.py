@@ -17,7 +17,7 @@ from foreplan.model.filenames import Holders, is_many, is_pattern, is_tree, may_
 from foreplan.model.workflow import Workflow
 from foreplan.shell import matching, text_of
 from foreplan.store.keys import NamedFiles, words_of
-from foreplan.store.store import ADOPTED, Origin, Result, Store
+from foreplan.store.store import ADOPTED, Result, ResultOrigin, Store
 
 _OWN = ".foreplan/"  # what is in there is not an output of the user's
 
@@ -52,7 +52,7 @@ class FilesInUse:
     """
 
     def __init__(
-        self, store: Store, workflows: Sequence[Workflow], known: Collection[Origin]
+        self, store: Store, workflows: Sequence[Workflow], known: Collection[ResultOrigin]
     ) -> None:
         self._store = store
         self._data = str(store.folder.parents[1])
@@ -114,7 +114,7 @@ class Orphan(NamedTuple):
 
     name: str  # as its task named it: a file, a directory or a pattern
     made: list[Result]  # the latest first
-    origins: set[Origin | None]
+    origins: set[ResultOrigin | None]
 
     def files(self) -> Iterator[str]:
         """Return the names under which it may be on disk: of a pattern, all files that it had."""
@@ -144,7 +144,7 @@ def _undeclared(store: Store, in_use: FilesInUse) -> Iterator[Orphan]:
             yield Orphan(name, made, {store.origins.get(result.run) for result in by_task})
 
 
-def count_orphans(store: Store, in_use: FilesInUse, origin: Origin) -> int:
+def count_orphans(store: Store, in_use: FilesInUse, origin: ResultOrigin) -> int:
     """Return how many orphans of one workflow file and its parameters are on disk.
 
     No file is read: some may have been changed since.
@@ -155,11 +155,11 @@ def count_orphans(store: Store, in_use: FilesInUse, origin: Origin) -> int:
 
 
 def find_orphans(
-    store: Store, in_use: FilesInUse, judged: Collection[Origin]
-) -> tuple[list[Orphan], Counter[Origin]]:
+    store: Store, in_use: FilesInUse, judged: Collection[ResultOrigin]
+) -> tuple[list[Orphan], Counter[ResultOrigin]]:
     """Return the orphans of workflow files that could be read, and how many others there may be."""
     found = list[Orphan]()
-    doubtful = Counter[Origin]()
+    doubtful = Counter[ResultOrigin]()
     for orphan in _undeclared(store, in_use):
         if in_use.has(orphan.name):
             continue
