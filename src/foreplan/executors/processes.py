@@ -167,12 +167,12 @@ class LockSignature(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Whether the process is, or was, one of this host."""
+        """Return whether the process is, or was, one of this host."""
         return self.host == socket.gethostname()
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process still runs on this host, and its number is not another's by now."""
+        """Return whether the process still runs here, and its number is not another's by now."""
         return self.is_here and self.started == start_time(self.pid) > 0
 
     def __str__(self) -> str:
@@ -301,7 +301,7 @@ def _attempts(home: str) -> str:
 
 
 def _is_driven(home: str) -> bool:
-    """Whether a process of this host drives a run, by what it has signed."""
+    """Return whether a process of this host drives a run, by what it has signed."""
     try:
         driver = LockSignature.read(read_file(os.path.join(home, LOCK)))
     except OSError:

@@ -144,7 +144,7 @@ class GlobLoop:
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Where its loop stands in its file."""
+        """Return the place of its loop in its file."""
         return "tasks", self.key, FOREACH
 
     @property

@@ -384,7 +384,7 @@ def _keys(bound: Sequence[str], scope: Variables, *place: Place) -> Iterable[tup
 
 
 def _is_later(loop: Mapping[str, Sequence[object]], reference: str) -> bool:
-    """Whether a reference is of files that are yet to be made."""
+    """Return whether a reference is of files that are yet to be made."""
     column = loop.get(_split(reference)[0], ())
     return any(isinstance(value, PathPattern) for value in column)
 

@@ -1,7 +1,7 @@
-"""What a directory needs before a run begins or is resumed there: one function that both call.
+"""Preparation of a directory before a run begins or is resumed there: one function for both.
 
-Nobody else may have written to its `.foreplan`. What killed runs have left behind is ended: it
-could publish over what is made now. And all files that no task makes must be there.
+Nobody else may have written to its `.foreplan`. Processes that killed runs left behind are ended:
+they could publish over what is made now. All files that no task makes must be there.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _check_host(run: DeadRun) -> None:
 
 
 def _has_open_attempts(home: RunHome) -> bool:
-    """Whether tasks ran when the driver of a run died; True if its journal cannot be read."""
+    """Return whether tasks ran when the driver of a run died; True if that cannot be read."""
     if not home.journal.exists():
         return False
     try:

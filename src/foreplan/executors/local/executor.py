@@ -404,7 +404,7 @@ class LocalJobs(Jobs):
 
     @property
     def shares_descriptors(self) -> bool:
-        """Whether there are more lanes than may keep their files open."""
+        """Return whether there are more lanes than may keep their files open."""
         return self.lanes > self.holdings.most
 
     def take(self, order: LocalAttempt) -> Allotment | None:
