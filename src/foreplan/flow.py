@@ -603,7 +603,7 @@ def _read_command(
 ) -> tuple[TaskSpec, float]:
     """A command as the file of a workflow would have it, by its reader; and its cost."""
     from foreplan.formats.fields import check_fields
-    from foreplan.formats.foreplan_workflow import COMMAND_FIELDS, workflow_from_dict
+    from foreplan.formats.foreplan_workflow import COMMAND_FIELDS, workflow_from_literals
     from foreplan.formats.templates import Variables, fill_command
 
     place = ("tasks", label)
@@ -612,7 +612,7 @@ def _read_command(
     shell = options.get("shell")
     text = fill_command(run, Variables({}, files=files), shell, *place, "run")
     fields = {"run": text, "inputs": reads, "outputs": makes, **options}
-    one = workflow_from_dict({"tasks": {label: fields}})
+    one = workflow_from_literals({"tasks": {label: fields}})
     if one.processor_cost:
         raise InputError("the cost of a command of a flow is one number, in seconds", place=label)
     return one.spec(0), float(one.base_cost[0])

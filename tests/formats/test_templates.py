@@ -77,16 +77,6 @@ def test_only_known_names_are_replaced(tmp_path: Path) -> None:
     assert runs(text, tmp_path) == {"a-x": LETTERS}
 
 
-def test_a_file_without_parameters_and_loops_is_as_it_is(tmp_path: Path) -> None:
-    text = (
-        "tasks:\n  'a-{x}':\n    run: parallel {input} {output} {inputs[1]} $y\n"
-        "    inputs: ['{x}', $y]\n    outputs: ['{input}']\n"
-    )
-    tasks = read(text, tmp_path)
-    assert tasks["a-{x}"]["run"] == "parallel {input} {output} {inputs[1]} $y"
-    assert tasks["a-{x}"]["inputs"] == ["{x}", "$y"]
-
-
 AWKWARD = [
     "plain",
     "two words",
@@ -355,7 +345,7 @@ def test_included_files(tmp_path: Path) -> None:
         "params: {n: 1, m: 2}\nshell: sh\ndefaults: {retries: 2, categories: {x: {cores: 2}}}\n"
     )
     (tmp_path / "lib/old.yaml").write_text(
-        "include: common.yaml\nshell: bash\ntasks:\n  old: {run: 'echo {input} {n}'}\n"
+        "include: common.yaml\nshell: bash\ntasks:\n  old: {run: 'echo {{input}} {n}'}\n"
         "files: {big: 5}\n"
     )
     text = (
@@ -364,7 +354,7 @@ def test_included_files(tmp_path: Path) -> None:
     )
     tasks = read(text, tmp_path)
     assert list(tasks) == ["old", "new"]
-    assert tasks["old"] == {"run": "echo {input} {n}", "shell": "bash", "retries": 2}
+    assert tasks["old"] == {"run": "echo {{input}} 7", "shell": "bash", "retries": 2}
     assert tasks["new"]["run"] == "echo 7 2"
     assert tasks["new"]["shell"] == "sh"
     assert (tasks["new"]["retries"], tasks["new"]["timeout"], tasks["new"]["cores"]) == (2, 9, 2)

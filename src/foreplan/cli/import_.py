@@ -98,6 +98,7 @@ def snakemake(
     Example: `foreplan import snakemake Snakefile -o mapping.yaml && foreplan run mapping.yaml`
     """
     from foreplan.files import in_file, is_stdout, near, printable, write_text
+    from foreplan.formats.placeholders import escape_document
     from foreplan.formats.texts import dump_yaml
     from foreplan.imports.snakefile import (
         SOFTWARE,
@@ -131,7 +132,7 @@ def snakemake(
     for note in found.notes:
         typer.echo(f"foreplan: {source}: {note}", err=True)
     head = f"{FIRST} from {source}; import again rather than edit.\n"
-    write_text(output, head + dump_yaml(found.content))
+    write_text(output, head + dump_yaml(escape_document(found.content)))
     tasks = found.content["tasks"]
     rules = {task["category"] for task in tasks.values()}
     said = f"{many(len(tasks), 'task')} of {many(len(rules), 'rule')}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +19,7 @@ from foreplan.errors import InputError
 from foreplan.formats.fields import shown, wrong
 from foreplan.formats.loops import MatchedPath, PathPattern, matched_paths
 from foreplan.formats.parts import FOREACH, files_of
+from foreplan.formats.placeholders import replace_references
 from foreplan.model.filenames import SharedFiles, is_many, is_match, is_pattern, is_tree
 from foreplan.model.workflow import TaskSpec
 
@@ -33,7 +33,6 @@ _TEMPLATE = "TEMPLATE"
 _LIST = "LIST"
 _GLOBS = "GLOBS"
 _RUN = f'eval "${_LIST}"'  # the words of a command would seem to name files
-_REFERENCE = re.compile(r"\{[^{}]*\}")
 
 # Inputs are links in the directory of the task, to files or to folders with all that is in them.
 # The lists are files first, so that an error of `find` ends the script.
@@ -140,7 +139,7 @@ class GlobLoop:
     @property
     def called(self) -> str:
         """Return the name of the task in its place: `*` for what the loop replaces."""
-        return _REFERENCE.sub("*", self.key)
+        return replace_references(self.key, lambda reference: "*")
 
     @property
     def place(self) -> tuple[str, ...]:

@@ -35,8 +35,6 @@ from foreplan.formats.foreplan_workflow import unused_name
 from foreplan.formats.loops import Cell, check_value
 from foreplan.formats.origins import SourceText
 from foreplan.formats.parts import (
-    FOREACH,
-    IF,
     INCLUDE,
     PARAMS,
     Expansion,
@@ -44,7 +42,9 @@ from foreplan.formats.parts import (
     SourceFile,
     files_of,
     gathers,
+    needs_expansion,
 )
+from foreplan.formats.placeholders import has_placeholders
 from foreplan.formats.templates import (
     Body,
     Makers,
@@ -90,7 +90,7 @@ def expand(
     for part in parts:
         with part.reading():
             entries = _entries(part, params, globs, task_fields)
-            if is_template(part.content):
+            if params or has_placeholders(_beside_tasks(part.content)):
                 part.content = _filled(part.content, params)
         part.inherit()
         shell = part.content.get("shell")
@@ -113,20 +113,15 @@ def expand(
     return expansion
 
 
-def is_template(document: Fields) -> bool:
-    """Whether names are replaced in a file: it has parameters, or a loop."""
-    tasks = document.get("tasks")
-    bodies = tasks.values() if isinstance(tasks, Mapping) else ()
-    return PARAMS in document or any(isinstance(b, Mapping) and FOREACH in b for b in bodies)
+def _beside_tasks(document: Fields) -> Fields:
+    return {key: v for key, v in document.items() if key not in ("tasks", PARAMS, INCLUDE)}
 
 
 def _filled(document: Fields, params: Mapping[str, object]) -> Fields:
-    """What a file says beside its tasks, with the values of parameters."""
+    """Return a document with values in the place of names, but for its tasks."""
     scope = Variables(params)
-    return {
-        key: value if key in ("tasks", PARAMS, INCLUDE) else fill(value, scope, str(key))
-        for key, value in document.items()
-    }
+    filled = {key: fill(v, scope, str(key)) for key, v in _beside_tasks(document).items()}
+    return {**document, **filled}
 
 
 def _entries(
@@ -134,15 +129,14 @@ def _entries(
 ) -> dict[str, Entry]:
     """The tasks of a file: as they are, as templates, or as loops over what globs match."""
     entries: dict[str, Entry] = {}
-    templated = is_template(part.content)
     for key, value in named(part.content.get("tasks"), "the task", "tasks").items():
         body = mapping({} if value is None else value, "tasks", key)
         check_fields(body, known, "tasks", key)
-        if not templated and IF not in body and not gathers(body.get("inputs")):
+        if not params and not needs_expansion(key, body):
             entries[key] = body
             continue
         own = replace(globs, patterns={}, tables=[])
-        template = prepare(key, body, params, globs.directory, not templated, own)
+        template = prepare(key, body, params, globs.directory, own)
         entries[key] = template
         if template.names and (own.patterns or own.tables):
             made = outputs_of(template)

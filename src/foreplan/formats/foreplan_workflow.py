@@ -31,7 +31,8 @@ from foreplan.formats.fields import (
 )
 from foreplan.formats.growing import NO_TASKS, Expansions, as_written
 from foreplan.formats.origins import NOWHERE, SourceText
-from foreplan.formats.parts import Expansion, plain_workflow
+from foreplan.formats.parts import Expansion, literal_workflow, plain_workflow
+from foreplan.formats.placeholders import escape_document
 from foreplan.formats.resources import (
     REQUEST_FIELDS,
     check_memory,
@@ -109,14 +110,21 @@ def workflow_from_dict(
     `others` are the outputs of other tasks, and `made` the files that it loops over.
     """
     document = mapping(content)
+    known = (FIELDS, TASK_FIELDS)
     if ("processors" in document or "hosts" in document) and "tasks" not in document:
         raise InputError("this is a platform, not a workflow")
-    known = (FIELDS, TASK_FIELDS)
     expansion = None if params else plain_workflow(document, origin, known)
     if expansion is None:
         from foreplan.formats.expansion import expand
 
         expansion = expand(document, origin, params or {}, directory, known, others, made)
+    with expansion.reading():
+        return _read(expansion)
+
+
+def workflow_from_literals(content: Mapping[str, object]) -> Workflow:
+    """Read a document in which every text means itself: it has no loops and no placeholders."""
+    expansion = literal_workflow(mapping(content), NOWHERE, (FIELDS, TASK_FIELDS))
     with expansion.reading():
         return _read(expansion)
 
@@ -468,7 +476,12 @@ def _file_list(fields: Fields, task: str, field: str) -> Sequence[str]:
 
 
 def workflow_to_dict(workflow: Workflow) -> dict[str, object]:
-    """The content of a foreplan file; an item that no edge can say becomes a file."""
+    """Return the content of a foreplan file, with text that looks like a placeholder escaped."""
+    return escape_document(workflow_to_literals(workflow))
+
+
+def workflow_to_literals(workflow: Workflow) -> dict[str, object]:
+    """Return the fields of a workflow as they are; an item that no edge can be becomes a file."""
     files, inputs, outputs, edges = _split_items(workflow)
     shell = _common_shell(workflow)
     tasks: dict[str, dict[str, object]] = {}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from foreplan.errors import InputError
 from foreplan.formats.fields import check_fields, mapping, named, place_of
 from foreplan.formats.origins import SourceText
+from foreplan.formats.placeholders import has_placeholders
 
 if TYPE_CHECKING:
     from foreplan.formats.templates import Body, Template
@@ -105,6 +106,13 @@ def gathers(inputs: object) -> bool:
     return any(isinstance(entry, Mapping) and ALL in entry for entry in listed)
 
 
+def needs_expansion(key: str, body: Fields) -> bool:
+    """Return whether a task has a loop, a condition, or placeholders in its name or fields."""
+    if FOREACH in body or IF in body or gathers(body.get("inputs")):
+        return True
+    return has_placeholders({key: None}) or has_placeholders(body)
+
+
 def files_of(entries: object) -> list[str]:
     """The files that a task lists, as a command names them."""
     if not isinstance(entries, list | tuple):
@@ -113,20 +121,31 @@ def files_of(entries: object) -> list[str]:
     return [str(path) for path in paths if isinstance(path, str | int)]
 
 
-def plain_workflow(
-    document: Fields, origin: SourceText, known: tuple[Sequence[str], Sequence[str]]
-) -> Expansion | None:
-    """A document that needs no expansion, as it is; None if it does."""
-    fields, task_fields = known
+Known = tuple[Sequence[str], Sequence[str]]  # the fields of a file and of a task
+
+
+def plain_workflow(document: Fields, origin: SourceText, known: Known) -> Expansion | None:
+    """Return a document that needs no expansion, as it is; None if it needs one."""
     if PARAMS in document or INCLUDE in document:
         return None
+    if has_placeholders({key: value for key, value in document.items() if key != "tasks"}):
+        return None
+    part = SourceFile(origin, document)
+    with part.reading():
+        tasks = named(document.get("tasks"), "the task", "tasks")
+        if any(isinstance(b, Mapping) and needs_expansion(k, b) for k, b in tasks.items()):
+            return None
+        return literal_workflow(document, origin, known)
+
+
+def literal_workflow(document: Fields, origin: SourceText, known: Known) -> Expansion:
+    """Return a document in which every text means itself."""
+    fields, task_fields = known
     part = SourceFile(origin, document)
     with part.reading():
         check_fields(document, fields)
         for key, value in named(document.get("tasks"), "the task", "tasks").items():
             body = mapping({} if value is None else value, "tasks", key)
-            if FOREACH in body or IF in body or gathers(body.get("inputs")):
-                return None
             check_fields(body, task_fields, "tasks", key)
             part.tasks[key] = body
     return Expansion([part], [])

@@ -1,10 +1,9 @@
 """Templates: tasks with `foreach`, `if` and `{name}` become plain tasks, before they are read.
 
 This works on plain documents (dicts and lists as YAML holds them) and knows no field of a task but
-`foreach`, `if`, `inputs`, `outputs`, `run` and `shell`: in every other field, known names are
-replaced in texts, whatever the field means.
+`foreach`, `if`, `inputs`, `outputs`, `run` and `shell`: in every other field, placeholders are
+replaced in texts, whatever the field means. `placeholders` has their rules.
 
-A text has `{name}` replaced, a value in it; `$name` alone is the value itself: a number, a list.
 Values come from parameters and, row by row, from a loop. All rows of a loop are made at once, field
 by field, so that a template is looked at once, however many tasks it gives.
 
@@ -27,6 +26,7 @@ from itertools import compress, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from foreplan.errors import InputError
 from foreplan.formats.conditions import conditions_of
 from foreplan.formats.deferred import Globs, LaterLoop
 from foreplan.formats.fields import check_fields, name, shown, string, unknown, wrong
@@ -44,17 +44,23 @@ from foreplan.formats.loops import (
     values_of,
 )
 from foreplan.formats.parts import ALL, FOREACH, IF, files_of
+from foreplan.formats.placeholders import (
+    FILES,
+    LITERAL_FIELDS,
+    Reference,
+    lone_reference,
+    references_in,
+    replace_references,
+    split_text,
+    unescape_lone,
+)
 from foreplan.formats.quoting import quoter, spots_of
 from foreplan.formats.texts import plain_scalar
 from foreplan.model.filenames import SharedFiles
 
 ONLY = "only"
-FILES = ("input", "inputs", "output", "outputs")  # names that a command has beside all others
-_LETTERS = ("run", "env")  # what a command sees: a name that is not known there stays as it is
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_REFERENCE = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)(\.\w+|\[[^\][{}]*\])?\}", re.ASCII)
-_VALUE = re.compile(r"\$([A-Za-z_]\w*)(\.\w+|\[[^\][{}]*\])?", re.ASCII)
 
 Place = str | int
 Body = Mapping[Any, Any]
@@ -79,8 +85,7 @@ class Variables:
     def value(self, called: str, more: str, *place: Place) -> object:
         """What a reference means: a value, or a Column of them."""
         if called not in self:
-            known = [*self.loop, *self.params, *self.files]
-            raise unknown("parameter or loop variable", called, known, *place)
+            raise self._unknown(called, *place)
         reference = called + more
         if reference not in self._found:
             whole: object
@@ -93,6 +98,15 @@ class Variables:
             self._found[reference] = _each(lambda v: _part(v, called, more, *place), whole)
         return self._found[reference]
 
+    def _unknown(self, called: str, *place: Place) -> InputError:
+        """Return the error for a name that stands for nothing in its place."""
+        if called in FILES:
+            return wrong(f"{{{called}}} stands for files of the task in `run` only", *place)
+        if known := [*self.loop, *self.params, *self.files]:
+            return unknown("parameter or loop variable", called, known, *place)
+        problem = f"{called!r} is neither a parameter (`params:`) nor a loop variable (`foreach:`)"
+        return wrong(f"{problem}; for the text itself, double the braces or the $", *place)
+
     def _listed(self, called: str, more: str, *place: Place) -> object:
         """The files of a task; `input` and `output` alone are the only one."""
         listed = self.files[called]
@@ -103,9 +117,12 @@ class Variables:
         def only(files: list[str]) -> str:
             if len(files) == 1:
                 return files[0]
-            problem = f"{{{called}}} is the only one, but the task has {len(files) or 'no'} {kind}"
-            how = f": write {{{kind}}} for all of them, {{{kind}[0]}} for the first"
-            raise wrong(problem + (how if files else ""), *place)
+            n = len(files) or "no"
+            problem = f"{{{called}}} needs a task with one {called}, and this one has {n} {kind}"
+            how = f"write {{{kind}}} for all of them, {{{kind}[0]}} for the first"
+            if not files:
+                how = f"list it, or write {{{{{called}}}}} for the text {{{called}}}"
+            raise wrong(f"{problem}: {how}", *place)
 
         return _each(only, listed)
 
@@ -155,18 +172,18 @@ def text_of(value: object, reference: str, *place: Place) -> str:
 
 
 def fill(
-    value: object, scope: Variables, *place: Place, letters: bool = False, first: int = 0
+    value: object, scope: Variables, *place: Place, keep_unknown: bool = False, first: int = 0
 ) -> object:
     """A value with the names in it replaced; a Column, if it differs from row to row.
 
-    With `letters`, what is not known stays to the letter. `first` is the number of a list's first.
+    With `keep_unknown`, other names stay as they are. `first` is the number of the first entry.
     """
     if isinstance(value, str):
-        return _fill_text(value, scope, *place, letters=letters)
+        return _fill_text(value, scope, *place, keep_unknown=keep_unknown)
     if isinstance(value, list | tuple):
         entries: list[object] = []
         for i, entry in enumerate(value, first):
-            filled = fill(entry, scope, *place, i, letters=letters)
+            filled = fill(entry, scope, *place, i, keep_unknown=keep_unknown)
             is_list = isinstance(entry, str) and isinstance(filled, list | tuple)
             if is_list and not isinstance(filled, Column):  # `$files` among others: each of them
                 entries.extend(filled)  # type: ignore[arg-type]
@@ -174,20 +191,20 @@ def fill(
                 entries.append(filled)
         return _in_rows(entries, list)
     if isinstance(value, Mapping):
-        keys = [_fill_key(key, scope, *place, letters=letters) for key in value]
+        keys = [_fill_key(key, scope, *place, keep_unknown=keep_unknown) for key in value]
         parts = [
-            fill(entry, scope, *place, str(key), letters=letters or key in _LETTERS)
+            fill(entry, scope, *place, str(key), keep_unknown=keep_unknown or key in LITERAL_FIELDS)
             for key, entry in value.items()
         ]
         return _in_rows([*keys, *parts], lambda row: _mapping(row, *place))
     return value
 
 
-def _fill_key(key: object, scope: Variables, *place: Place, letters: bool) -> object:
+def _fill_key(key: object, scope: Variables, *place: Place, keep_unknown: bool) -> object:
     """A key, which is a text, with the names in it replaced."""
-    if not isinstance(key, str) or "{" not in key:
+    if not isinstance(key, str):
         return key
-    return _fill_text(key, scope, *place, letters=letters)
+    return _fill_text(key, scope, *place, keep_unknown=keep_unknown)
 
 
 def _mapping(row: Sequence[Any], *place: Place) -> dict[object, object]:
@@ -208,27 +225,26 @@ def _in_rows(parts: Sequence[object], make: Callable[[Any], object]) -> object:
     return Column(map(make, zip(*columns, strict=False)))
 
 
-def _fill_text(text: str, scope: Variables, *place: Place, letters: bool) -> object:
-    found = _VALUE.fullmatch(text)
-    if found and (not letters or found[1] in scope):
-        value = scope.value(found[1], found[2] or "", *place)
+def _fill_text(text: str, scope: Variables, *place: Place, keep_unknown: bool) -> object:
+    is_known = scope.__contains__ if keep_unknown else _any_name
+    alone = lone_reference(text)
+    if alone and is_known(alone.name):
+        value = scope.value(*alone, *place)
         if value is None:
-            text_of(value, found[1], *place)
+            text_of(value, alone.name, *place)
         return _each(_itself, value)
     if "{" not in text:
-        return text
-    pieces: list[str] = []
-    values: list[object] = []
-    end = 0
-    for found in _REFERENCE.finditer(text):
-        if letters and found[1] not in scope:
-            continue
-        value = scope.value(found[1], found[2] or "", *place)
-        reference = found[0][1:-1]
-        pieces.append(text[end : found.start()])
-        values.append(_each(lambda v, r=reference: text_of(v, r, *place), value))  # type: ignore[misc]
-        end = found.end()
-    return _joined(pieces, values, text[end:])
+        return unescape_lone(text, is_known)
+    texts, references = split_text(text, is_known)
+    values = [
+        _each(lambda v, r=str(one): text_of(v, r, *place), scope.value(*one, *place))  # type: ignore[misc]
+        for one in references
+    ]
+    return _joined(texts, values)
+
+
+def _any_name(name: str) -> bool:
+    return True
 
 
 def _itself(value: object) -> object:
@@ -238,34 +254,36 @@ def _itself(value: object) -> object:
     return str(value) if isinstance(value, str) else value
 
 
-def _joined(pieces: Sequence[str], values: Sequence[object], rest: str) -> object:
+def _joined(texts: Sequence[str], values: Sequence[object]) -> object:
     """Texts with values between them: one text, or a Column of them."""
     if not values:
-        return rest
-    form = "%s".join(piece.replace("%", "%%") for piece in (*pieces, rest))
+        return texts[0]
+    form = "%s".join(text.replace("%", "%%") for text in texts)
     return _in_rows(values, lambda row: form % tuple(row))
 
 
 def fill_command(text: str, scope: Variables, shell: str | None, *place: Place) -> object:
     """A command with the known names in it replaced, their values quoted for the shell."""
-    known = [found for found in _REFERENCE.finditer(text) if found[1] in scope]
-    spots = spots_of(text, [found.span() for found in known], shell)
-    pieces: list[str] = []
+    texts, references = split_text(text, scope.__contains__)
+    command = texts[0]
+    spans: list[tuple[int, int]] = []
+    for one, after in zip(references, texts[1:], strict=True):
+        start = len(command)
+        command += f"{{{one}}}"
+        spans.append((start, len(command)))
+        command += after
     values: list[object] = []
-    end = 0
-    for found, spot in zip(known, spots, strict=True):
-        reference = found[0][1:-1]
-        quote = quoter(spot, reference, *place, patterns=found[1] in FILES)
+    for one, spot in zip(references, spots_of(command, spans, shell), strict=True):
+        reference = str(one)
+        quote = quoter(spot, reference, *place, patterns=one.name in FILES)
 
         def quoted(value: object, reference: str = reference, quote: Any = quote) -> str:
             if isinstance(value, list | tuple):
                 return " ".join(quote(text_of(one, reference, *place)) for one in value)
             return quote(text_of(value, reference, *place))  # type: ignore[no-any-return]
 
-        pieces.append(text[end : found.start()])
-        values.append(_each(quoted, scope.value(found[1], found[2] or "", *place)))
-        end = found.end()
-    return _joined(pieces, values, text[end:])
+        values.append(_each(quoted, scope.value(*one, *place)))
+    return _joined(texts, values)
 
 
 def check_variable(called: str, *place: Place) -> None:
@@ -298,7 +316,7 @@ class Makers:
         """Note the outputs of a loop, and the task that adds its tasks, if one does."""
         if template.scope.loop:
             for entry in files_of(template.body.get("outputs")):
-                if _REFERENCE.search(entry):
+                if references_in(entry):
                     wanted = _without_params(entry, template.scope)
                     maker = _Maker(entry, template.scope, adder)
                     self._made.setdefault(wanted, []).append(maker)
@@ -322,8 +340,7 @@ class Makers:
 
     def _bound(self, text: str, scope: Variables) -> list[str]:
         """The references in a text that each row of a loop has fixed."""
-        called = (found[0][1:-1] for found in _REFERENCE.finditer(text))
-        return [one for one in called if _split(one)[0] in scope.loop]
+        return [str(one) for one in references_in(text) if one.name in scope.loop]
 
     def gather(self, section: Body, scope: Variables, *place: Place) -> object:
         """The files that `{all: text, only: condition}` means; a Column, if rows have their own."""
@@ -333,7 +350,7 @@ class Makers:
         wanted = _without_params(entry, scope)
         if wanted not in self._made:
             raise unknown("output of a loop", wanted, self._made, *place, ALL)
-        if len(bound) == sum(1 for _ in _REFERENCE.finditer(entry)):
+        if len(bound) == len(references_in(entry)):
             raise wrong(f"{wanted} names one file of each task's own loop: list it", *place, ALL)
         makers = self._made[wanted]
         if any(maker.adder for maker in makers):
@@ -415,7 +432,7 @@ def _split(reference: str) -> tuple[str, str]:
 def _without_params(entry: str, scope: Variables) -> str:
     """A text whose parameters are replaced, the variables of loops not."""
     plain = Variables({called: v for called, v in scope.params.items() if called not in scope.loop})
-    return str(_fill_text(entry, plain, letters=True))
+    return str(_fill_text(entry, plain, keep_unknown=True))
 
 
 def kept_rows(section: object, scope: Variables, *place: Place) -> list[bool]:
@@ -457,7 +474,6 @@ class Template:
     body: Body
     scope: Variables
     names: list[str]
-    letters: bool = False  # of a file without parameters and loops: no name is replaced
 
     @property
     def place(self) -> tuple[Place, ...]:
@@ -470,7 +486,6 @@ def prepare(
     body: Body,
     params: Mapping[str, object],
     directory: Path,
-    letters: bool = False,
     globs: Globs | None = None,
 ) -> Template:
     """A template with the rows of its loop for which its condition holds.
@@ -493,7 +508,7 @@ def prepare(
             if globs.patterns.keys().isdisjoint(_split(one)[0] for one in condition.references)
         ]
         body = {**body, IF: known}
-    return with_loop(key, body, loop, params, letters)
+    return with_loop(key, body, loop, params)
 
 
 def split_rows(template: Template, variable: str) -> list[Template]:
@@ -526,19 +541,19 @@ def shared_name(template: Template, variables: Collection[str]) -> str:
     """The name of a template's tasks, with `*` for all that these variables do not depend on."""
     fixed = {name for v in variables for name in _names_in(template.body[FOREACH].get(v))}
 
-    def value(found: re.Match[str]) -> str:
-        if found[1] not in fixed or found[1] not in template.scope.loop:
+    def value(reference: Reference) -> str:
+        if reference.name not in fixed or reference.name not in template.scope.loop:
             return "*"
-        texts = {*_texts(found[0][1:-1], template.scope, *template.place)}
+        texts = {*_texts(str(reference), template.scope, *template.place)}
         return str(texts.pop()) if len(texts) == 1 else "*"
 
-    return _REFERENCE.sub(value, template.key)
+    return replace_references(template.key, value)
 
 
 def outputs_of(template: Template) -> list[str]:
     """The outputs of all tasks of a template."""
     entries = template.body.get("outputs") or []
-    if template.names and not template.letters:
+    if template.names:
         entries = fill(entries, template.scope, *template.place, "outputs")
     rows = entries if isinstance(entries, Column) else [entries] if template.names else []
     return list(dict.fromkeys(file for row in rows for file in files_of(row)))
@@ -549,7 +564,6 @@ def with_loop(
     body: Body,
     loop: Mapping[str, Sequence[object]],
     params: Mapping[str, object],
-    letters: bool = False,
 ) -> Template:
     """A template with those of these rows for which its condition holds."""
     scope, place = Variables(params, loop), ("tasks", key)
@@ -561,9 +575,9 @@ def with_loop(
             scope = Variables(
                 params, {v: list(compress(column, kept)) for v, column in loop.items()}
             )
-    names = key if letters else fill(key, scope, *place)
+    names = fill(key, scope, *place)
     listed = names if isinstance(names, Column) else [names]
-    return Template(key, body, scope, [name(one, *place) for one in listed], letters)
+    return Template(key, body, scope, [name(one, *place) for one in listed])
 
 
 def _loop(
@@ -571,7 +585,7 @@ def _loop(
 ) -> Loop:
     """The rows of a `foreach`; a variable may depend on those before it."""
     at = (*place, FOREACH)
-    in_name = {found[1] for found in _REFERENCE.finditer(key)}
+    in_name = {reference.name for reference in references_in(key)}
     groups = groups_of(section, *at)
     names = [variable for group, _ in groups for variable in group]
     if len(set(names)) < len(names):
@@ -645,9 +659,9 @@ def _nested(
 def _names_in(value: object) -> set[str]:
     """The names that stand in what a variable goes over."""
     if isinstance(value, str):
-        alone = _VALUE.fullmatch(value)
+        alone = lone_reference(value)
         ends = (found[0].lstrip("$") for found in _RANGE_END.finditer(value))
-        return {alone[1]} if alone else {*ends, *(f[1] for f in _REFERENCE.finditer(value))}
+        return {alone.name} if alone else {*ends, *(one.name for one in references_in(value))}
     if isinstance(value, Mapping):
         return {called for entry in value.values() for called in _names_in(entry)}
     if isinstance(value, list | tuple):
@@ -674,22 +688,22 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
         at = (*place, key if isinstance(key, str | int) else shown(key))
         if key == "inputs":
             filled[key] = _gathered(value, makers, template, *at)
-        elif template.letters or key == "run":
+        elif key == "run":
             filled[key] = value
         elif key not in (FOREACH, IF):
-            filled[key] = fill(value, scope, *at, letters=key in _LETTERS)
+            filled[key] = fill(value, scope, *at, keep_unknown=key in LITERAL_FIELDS)
     filled.pop(IF, None)
     if scope.loop and (alike := _category_of(template.key)):
         filled.setdefault("category", alike)
     if adders := makers.adders(template.body.get("inputs"), scope, *place):
         parts = [filled.get("after") or [], adders]
         filled["after"] = _in_rows(parts, lambda row: [*dict.fromkeys([*row[0], *row[1]])])
-    if "run" in filled and not template.letters:
+    if "run" in filled:
         command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
-        asked = {found[1] for found in _REFERENCE.finditer(command)}
         files = {
             called: _each(files_of, filled.get(called.rstrip("s") + "s", []))
-            for called in asked.intersection(FILES)
+            for called in FILES
+            if f"{{{called}" in command
         }
         within = Variables(scope.params, scope.loop, files)
         filled["run"] = fill_command(
@@ -702,7 +716,7 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
 
 def _category_of(key: str) -> str:
     """What the tasks of a loop are called together: `align-{sample}.{lane}` is align."""
-    words = (word.strip(" -_./:") for word in _REFERENCE.split(key)[:: _REFERENCE.groups + 1])
+    words = (word.strip(" -_./:") for word in split_text(key)[0])
     return "-".join(word for word in words if word)
 
 
@@ -711,14 +725,12 @@ def _gathered(value: object, makers: Makers, template: Template, *place: Place) 
     is_all = isinstance(value, Mapping) and ALL in value
     entries = [value] if is_all else value
     if not isinstance(entries, list | tuple):
-        return value if template.letters else fill(value, template.scope, *place)
+        return fill(value, template.scope, *place)
     parts: list[object] = []  # lists, or Columns of lists
     for i, entry in enumerate(entries):
         if isinstance(entry, Mapping) and ALL in entry:
             at = place if is_all else (*place, i)
             parts.append(makers.gather(entry, template.scope, *at))
-        elif template.letters:
-            parts.append([entry])
         else:
             parts.append(fill([entry], template.scope, *place, first=i))
     return _in_rows(parts, lambda row: [file for files in row for file in files])

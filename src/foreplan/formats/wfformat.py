@@ -32,7 +32,7 @@ from foreplan.formats.fields import (
     wrong,
 )
 from foreplan.formats.foreplan_platform import platform_from_dict
-from foreplan.formats.foreplan_workflow import file_items, unused_name, workflow_to_dict
+from foreplan.formats.foreplan_workflow import file_items, unused_name, workflow_to_literals
 from foreplan.formats.resources import request_fields, request_from_fields
 from foreplan.formats.texts import parse_json
 from foreplan.model import Item, Platform, TaskSpec, Workflow
@@ -212,7 +212,7 @@ def _category(task: str, title: str, program: object) -> str | None:
 def workflow_to_wfformat(workflow: Workflow) -> dict[str, object]:
     """The content of a WfFormat file; an edge with a volume becomes a file of that size."""
     _check_sayable(workflow)
-    content = workflow_to_dict(workflow)
+    content = workflow_to_literals(workflow)
     tasks: Any = content["tasks"]
     files: Any = content.get("files", {})
     edges: Any = content.get("edges", [])

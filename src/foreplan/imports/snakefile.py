@@ -21,8 +21,7 @@ from typing import Any
 
 from foreplan.errors import InputError
 from foreplan.files import printable
-from foreplan.formats import workflow_from_dict
-from foreplan.formats.foreplan_workflow import OUTPUT_MARKS, unused_name
+from foreplan.formats.foreplan_workflow import OUTPUT_MARKS, unused_name, workflow_from_literals
 from foreplan.quantities import first_few, many
 from foreplan.shell import named_files, named_patterns, touched_files
 from foreplan.version import install_command
@@ -170,7 +169,7 @@ class Translation:
         if not tasks:
             raise InputError("no job of it has a command: there is nothing to run")
         content = {"name": self.name, "tasks": tasks}
-        workflow = workflow_from_dict(content)
+        workflow = workflow_from_literals(content)
         return Imported(
             content,
             list(self._notes()),

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from foreplan.formats.foreplan_workflow import workflow_to_dict
+from foreplan.formats.foreplan_workflow import workflow_to_literals
 from foreplan.report.data import Report, tell
 from foreplan.report.states import task_states
 
@@ -150,7 +150,7 @@ def difference(before: RunHome, after: RunHome) -> Difference:
 
 def _tasks(workflow: Workflow) -> dict[str, dict[str, Any]]:
     """The tasks as a file has them."""
-    tasks = workflow_to_dict(workflow)["tasks"]
+    tasks = workflow_to_literals(workflow)["tasks"]
     assert isinstance(tasks, dict)
     return tasks
 

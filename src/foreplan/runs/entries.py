@@ -18,7 +18,7 @@ import numpy.typing as npt
 from foreplan.arrays import FloatArray
 from foreplan.errors import InputError
 from foreplan.formats.foreplan_platform import platform_from_dict, platform_to_dict
-from foreplan.formats.foreplan_workflow import workflow_to_dict
+from foreplan.formats.foreplan_workflow import workflow_to_literals
 from foreplan.formats.resources import request_fields, request_from_fields
 from foreplan.formats.surroundings import surroundings_fields, surroundings_from_fields
 from foreplan.model import Estimates, Evaluation, Platform, Schedule, TaskSpec, Workflow
@@ -187,7 +187,7 @@ def check_same(journalled: Workflow, given: Workflow, run: str, functions: bool 
         journalled, given = without_categories(journalled), without_categories(given)
     if workflow_to_entry(journalled) == workflow_to_entry(given):
         return
-    old, new = workflow_to_dict(journalled), workflow_to_dict(given)
+    old, new = workflow_to_literals(journalled), workflow_to_literals(given)
     before, after = old["tasks"], new["tasks"]
     assert isinstance(before, dict)
     assert isinstance(after, dict)
