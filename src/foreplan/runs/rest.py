@@ -41,8 +41,8 @@ from foreplan.runs.growing import check_loops
 from foreplan.runs.home import RunHome
 from foreplan.runs.lock import is_driven
 from foreplan.runs.options import Options
+from foreplan.runs.reasons import LISTED, Group, group_reasons
 from foreplan.runs.surveys import (
-    LISTED,
     check_edited,
     check_protected,
     kept_results,
@@ -413,30 +413,61 @@ class Rest:
         return [] if self.survey is None else [*self.survey.store.warnings, *self.cautions]
 
     @property
+    def certain(self) -> set[str]:
+        """The tasks that run whatever those before them make; the others may be up to date then."""
+        if self.survey is None:
+            return {*self.workflow.task_names}
+        names = self.survey.workflow.task_names
+        return {names[task] for task in self.survey.certain_tasks()}.intersection(self.reasons)
+
+    @property
+    def adders(self) -> list[str]:
+        """The tasks that may add others: how many there will be is not known."""
+        names = self.workflow.task_names
+        return [names[task] for task, spec in self.workflow.specs.items() if spec.expand]
+
+    @property
+    def extent(self) -> str:
+        """How many tasks run, in words: `at least 40, at most 123 tasks`."""
+        least, most = len(self.certain), len(self.numbers)
+        text = many(most, "task")
+        if least < most:
+            text = f"at least {least:,}, at most {text}"
+        if not (adders := self.adders):
+            return text
+        text = text if least < most else f"at least {text}"
+        adds = "adds" if len(adders) == 1 else "add"
+        return f"{text}, and those that {first_few(adders, 3)} {adds}"
+
+    @property
     def summary(self) -> str:
         """How much is left to do, in a line."""
         done, left = len(self.up_to_date), len(self.numbers)
         if not left:
             return f"nothing to do: {many(done, 'task')} up to date"
-        return f"{done:,} of {many(done + left, 'task')} up to date; to run: {many(left, 'task')}"
+        return f"{done:,} of {many(done + left, 'task')} up to date; to run: {self.extent}"
+
+    def groups(self) -> list[Group]:
+        """The tasks that run, those of a category with like reasons together."""
+        survey, names = self.survey, self.workflow.task_names
+        number = {name: task for task, name in enumerate(names)}
+
+        def category_of(name: str) -> str | None:
+            return self.workflow.spec(number[name]).category
+
+        def names_around(name: str) -> set[str]:
+            return set() if survey is None else survey.names_around(self.numbers[number[name]])
+
+        reasons = {name: self.reasons.get(name, "") for name in names}
+        return group_reasons(reasons, category_of, names_around)
 
     def in_words(self) -> list[str]:
         """What runs and why, in a few lines; nothing where all of it is new."""
         if not self.up_to_date and {*self.reasons.values()} <= {NEVER_RUN, EVERY_RUN}:
             return []
-        by_reason: dict[str, list[str]] = {}
-        for task, why in self.reasons.items():
-            by_reason.setdefault(why, []).append(task)
-        lines = [_of_reason(why, tasks) for why, tasks in by_reason.items()]
+        lines = [f"  {group}" for group in self.groups()]
         more = [f"and for {len(lines) - LISTED} other reasons"] if lines[LISTED:] else []
         return [self.summary, *lines[:LISTED], *more]
-
-
-def _of_reason(why: str, tasks: list[str]) -> str:
-    """A line on tasks that run for one reason."""
-    listed = first_few(tasks, LISTED)
-    count = f" ({len(tasks):,} tasks)" if len(tasks) > LISTED else ""
-    return f"  {listed}{count}: {why}"
 
 
 def _result_of(survey: Survey, task: int) -> KeptResult:

@@ -138,6 +138,7 @@ class Survey:
         self._known: dict[str, str] = {}  # contents of what tasks make, if they are known
         self._disk: dict[str, str | None] = {}  # contents of files as they are
         self._given_up: dict[str, str | None] = {}  # what those patterns have that are forced
+        self._needed = set[int]()  # tasks that run only because others need what is missing
         with no_collection():
             self._look()
             for task in workflow.order.tolist():
@@ -152,6 +153,34 @@ class Survey:
     def tasks(self, *states: State) -> list[int]:
         """The tasks in these states."""
         return [task for task, state in enumerate(self.states) if state in states]
+
+    def certain_tasks(self) -> list[int]:
+        """Return the tasks that run whatever those before them make; other outdated ones may."""
+        specs, states = self.workflow.specs, self.states
+        grows = any(spec.expand and states[task] in OUTDATED for task, spec in specs.items())
+        return [task for task in self.tasks(State.STALE) if self._is_certain(task, grows)]
+
+    def _is_certain(self, task: int, grows: bool) -> bool:
+        if task in self._needed:  # when tasks are added, it may turn out that none needs it
+            return not grows
+        if self._is_forced(task) or not self._unknown(task):
+            return True
+        if self.calls[task] is not None:  # another task may have called the same
+            return False
+        known = self._graph.made[task] or self.workflow.spec(task).cache
+        return not known or self._without_recipe(task, "")[0] is State.STALE
+
+    def unneeded_files(self) -> list[str]:
+        """Return the missing outputs that no task has to make again."""
+        made = (name for task in self.tasks(State.UP_TO_DATE) for name in self._graph.made[task])
+        missing = (name for name in made if self._disk.get(name) is None)
+        return [] if self.asked.carried else [name for name in missing if not adder_of(name)]
+
+    def names_around(self, task: int) -> set[str]:
+        """Return the files that a task reads and makes, and the tasks before and behind it."""
+        graph, names = self._graph, self.workflow.task_names
+        others = (names[other] for other in (*graph.before[task], *graph.behind[task]))
+        return {*graph.read[task], *graph.made[task], *others}
 
     def outputs(self, task: int) -> list[str]:
         """The files that a task makes."""
@@ -877,6 +906,7 @@ class Survey:
                 if self.states[other] in (State.UP_TO_DATE, State.UNSURE):
                     reason = f"its {file} is missing, and {names[task]} needs it"
                     self._make_again(other, State.STALE, reason)
+                    self._needed.add(other)
                     todo.append(other)
             for other in graph.behind[task]:
                 if self.states[other] is State.UP_TO_DATE and self._is_fed(other, task):

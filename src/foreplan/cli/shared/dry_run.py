@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from foreplan.cli.shared.tables import table
-from foreplan.quantities import amount, duration, many, with_needs
+from foreplan.files import clean
+from foreplan.quantities import amount, duration, first_few, many, with_needs
 
 if TYPE_CHECKING:
     from foreplan.model import Schedule
     from foreplan.model.resources import Needs
     from foreplan.runs import Options, Rest
 
-SHOWN = 40  # tasks
+SHOWN = 40  # rows
+FEW = 10  # tasks that are listed one by one
 
 
 def tell_dry(rest: Rest, options: Options, as_json: bool) -> None:
     """Tell what a run would do; nothing is begun."""
-    if not rest.numbers:
-        message, plan, needs = "", None, None
-    else:
+    message, plan, needs = "", None, None
+    if rest.numbers:
         from foreplan.model.resources import check_fits
         from foreplan.runs.estimates import expect
 
@@ -28,27 +30,57 @@ def tell_dry(rest: Rest, options: Options, as_json: bool) -> None:
             rest.workflow, None, options.on, options.directory, options.use_history, options.price
         )
         check_fits(rest.workflow, expected.platform, expected.estimates.needs)
-        message, needs = expected.message, expected.estimates.needs
-        plan = None if expected.blind else _plan(rest, options, expected)
+        needs = expected.estimates.needs
+        if not expected.blind:
+            message, plan = expected.message, _plan(rest, options, expected)
     if as_json:
         print(json.dumps(_as_data(rest, plan), indent=1, allow_nan=False))
         return
     for line in (*rest.notes, *rest.warnings, rest.summary):
         print(line)
-    if not rest.numbers:
-        return
+    if rest.numbers:
+        _print_tasks(rest, plan, needs, message)
+    if missing := _unneeded(rest):
+        what = "intermediate file is" if len(missing) == 1 else "intermediate files are"
+        print(clean(f"{len(missing):,} {what} missing and not needed: {first_few(missing, 3)}"))
+
+
+def _print_tasks(rest: Rest, plan: Schedule | None, needs: Needs | None, message: str) -> None:
     if message:
         print(message)
     names = rest.workflow.task_names
-    rows = [_row(task, name, rest, plan, needs) for task, name in enumerate(names[:SHOWN])]
-    table(["task", "takes", "<on", "<why"], rows)
-    if len(names) > SHOWN:
-        print(f"... and {many(len(names) - SHOWN, 'task')} more")
+    if len(names) <= FEW:
+        rows = [_row(task, name, rest, plan, needs) for task, name in enumerate(names)]
+        table(["task", "takes", "<on", "<why"], rows)
+    else:
+        _print_groups(rest, plan)
     if plan is None:
         print("how long it takes is not known: no task has a history or a declared cost")
-    else:
-        cost = f", cost {amount(plan.cost)}" if plan.cost else ""
-        print(f"expected to take {duration(plan.makespan)}{cost}")
+        return
+    cost = f", cost {amount(plan.cost)}" if plan.cost else ""
+    every = "" if len(rest.certain) == len(names) else ", if all of them run"
+    print(f"expected to take {duration(plan.makespan)}{cost}{every}")
+
+
+def _print_groups(rest: Rest, plan: Schedule | None) -> None:
+    """Print a line for all tasks of a category that run for like reasons."""
+    number = {name: task for task, name in enumerate(rest.workflow.task_names)}
+    groups, rows = rest.groups(), []
+    for group in groups[:SHOWN]:
+        each = "-"
+        if plan is not None:
+            tasks = [number[name] for name in group.tasks]
+            each = duration(float(median(plan.finish[tasks] - plan.start[tasks])))
+        count = f"{len(group.tasks):,}"
+        rows.append([group.category or "-", count, each, group.why, group.tasks[0]])
+    table(["category", "tasks", "each takes", "<why", "<for example"], rows)
+    if len(groups) > SHOWN:
+        left = sum(len(group.tasks) for group in groups[SHOWN:])
+        print(f"... and {many(left, 'task')} more; --json lists all")
+
+
+def _unneeded(rest: Rest) -> list[str]:
+    return [] if rest.survey is None else rest.survey.unneeded_files()
 
 
 def _plan(rest: Rest, options: Options, expected: Any) -> Schedule:
@@ -81,15 +113,23 @@ def _row(task: int, name: str, rest: Rest, plan: Schedule | None, needs: Needs |
 
 def _as_data(rest: Rest, plan: Schedule | None) -> dict[str, Any]:
     told = {} if plan is None else plan.to_dict()
-    tasks = told.get("tasks", {})
+    tasks, certain, adders = told.get("tasks", {}), rest.certain, rest.adders
     return {
         "warnings": rest.warnings,
         **({"notes": [*rest.notes]} if rest.notes else {}),
         "up_to_date": [*rest.up_to_date],
+        "at_least": len(certain),
+        "at_most": None if adders else len(rest.numbers),
+        "adders": adders,
         "run": {
-            name: {"why": rest.reasons.get(name, ""), **tasks.get(name, {})}
+            name: {
+                "why": rest.reasons.get(name, ""),
+                "certain": name in certain,
+                **tasks.get(name, {}),
+            }
             for name in rest.workflow.task_names
         },
+        "not_needed": _unneeded(rest),
         "makespan": told.get("makespan"),
         "cost": told.get("cost"),
     }
