@@ -6,10 +6,10 @@ input reads/1.fq has changed` and `its input reads/2.fq has changed`.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from foreplan.quantities import first_few, many
 
@@ -85,7 +85,13 @@ def _common(names: list[str]) -> str:
     """Return one name, or what several have in common: `reads/*.fq`."""
     if len(names) == 1:
         return names[0]
-    head = os.path.commonprefix(names)
-    ends = [name[len(head) :] for name in names]
-    tail = os.path.commonprefix([end[::-1] for end in ends])[::-1]
+    head = _common_start(names)
+    tail = _common_start([name[len(head) :][::-1] for name in names])[::-1]
     return f"{head}*{tail}" if head or tail else first_few(names, 2)
+
+
+def _common_start(texts: list[str]) -> str:
+    """Return the longest text that all of these begin with."""
+    first, last = min(texts), max(texts)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return "".join(letter for letter, _ in same)
