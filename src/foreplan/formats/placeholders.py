@@ -27,7 +27,7 @@ _ALONE = re.compile(r"(\$+)([A-Za-z_]\w*)" + _PART, re.ASCII)
 IsKnown = Callable[[str], bool]
 
 
-class Reference(NamedTuple):
+class Placeholder(NamedTuple):
     """A name in a text, and the field or entry of its value, as `.stem` or `[0]`."""
 
     name: str
@@ -41,10 +41,10 @@ def _any_name(name: str) -> bool:
     return True
 
 
-def split_text(text: str, is_known: IsKnown = _any_name) -> tuple[list[str], list[Reference]]:
+def split_text(text: str, is_known: IsKnown = _any_name) -> tuple[list[str], list[Placeholder]]:
     """Return the texts around the references to known names, and these references."""
     texts: list[str] = []
-    references: list[Reference] = []
+    references: list[Placeholder] = []
     literal = ""  # the text since the last reference
     end = 0
     for found in _BRACED.finditer(text) if "{" in text else ():
@@ -57,7 +57,7 @@ def split_text(text: str, is_known: IsKnown = _any_name) -> tuple[list[str], lis
         after = "}" * braces + closing[pairs:]
         if pairs % 2:
             texts.append(literal)
-            references.append(Reference(name, part))
+            references.append(Placeholder(name, part))
             literal = after
         else:
             literal += name + part + after
@@ -65,22 +65,22 @@ def split_text(text: str, is_known: IsKnown = _any_name) -> tuple[list[str], lis
     return [*texts, literal + text[end:]], references
 
 
-def references_in(text: str) -> list[Reference]:
+def references_in(text: str) -> list[Placeholder]:
     """Return the references in a text, to whichever names."""
     return split_text(text)[1]
 
 
-def replace_references(text: str, value: Callable[[Reference], str]) -> str:
+def replace_references(text: str, value: Callable[[Placeholder], str]) -> str:
     """Return a text with a value in the place of each reference."""
     texts, references = split_text(text)
     pairs = zip(texts, [*map(value, references), ""], strict=True)
     return "".join(part for pair in pairs for part in pair)
 
 
-def lone_reference(text: str) -> Reference | None:
+def lone_reference(text: str) -> Placeholder | None:
     """Return the reference that a text consists of, as `$name`."""
     found = _ALONE.fullmatch(text)
-    return Reference(found[2], found[3] or "") if found and found[1] == "$" else None
+    return Placeholder(found[2], found[3] or "") if found and found[1] == "$" else None
 
 
 def unescape_lone(text: str, is_known: IsKnown = _any_name) -> str:

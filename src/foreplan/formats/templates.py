@@ -47,7 +47,7 @@ from foreplan.formats.parts import ALL, FOREACH, IF, files_of
 from foreplan.formats.placeholders import (
     FILES,
     LITERAL_FIELDS,
-    Reference,
+    Placeholder,
     lone_reference,
     references_in,
     replace_references,
@@ -541,7 +541,7 @@ def shared_name(template: Template, variables: Collection[str]) -> str:
     """The name of a template's tasks, with `*` for all that these variables do not depend on."""
     fixed = {name for v in variables for name in _names_in(template.body[FOREACH].get(v))}
 
-    def value(reference: Reference) -> str:
+    def value(reference: Placeholder) -> str:
         if reference.name not in fixed or reference.name not in template.scope.loop:
             return "*"
         texts = {*_texts(str(reference), template.scope, *template.place)}

@@ -20,7 +20,7 @@ _Shape = tuple[str, ...]  # the clauses of a reason, with slots where there are 
 
 
 @dataclass
-class Group:
+class ReasonGroup:
     """Tasks of one category that run for like reasons."""
 
     category: str | None
@@ -45,13 +45,13 @@ def group_reasons(
     reasons: Mapping[str, str],
     category_of: Callable[[str], str | None],
     names_around: Callable[[str], Collection[str]],
-) -> list[Group]:
+) -> list[ReasonGroup]:
     """Return the groups of tasks, in the order of their first tasks."""
-    groups = dict[tuple[str | None, _Shape], Group]()
+    groups = dict[tuple[str | None, _Shape], ReasonGroup]()
     for task, reason in reasons.items():
         shape, slots = _parse(reason, names_around(task))
         category = category_of(task)
-        group = groups.setdefault((category, shape), Group(category, shape))
+        group = groups.setdefault((category, shape), ReasonGroup(category, shape))
         group.slots = group.slots or [{} for _ in slots]
         group.tasks.append(task)
         for known, names in zip(group.slots, slots, strict=True):

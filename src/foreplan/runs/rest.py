@@ -41,7 +41,7 @@ from foreplan.runs.growing import check_loops
 from foreplan.runs.home import RunHome
 from foreplan.runs.lock import is_driven
 from foreplan.runs.options import Options
-from foreplan.runs.reasons import LISTED, Group, group_reasons
+from foreplan.runs.reasons import LISTED, ReasonGroup, group_reasons
 from foreplan.runs.surveys import (
     check_edited,
     check_protected,
@@ -447,7 +447,7 @@ class Rest:
             return f"nothing to do: {many(done, 'task')} up to date"
         return f"{done:,} of {many(done + left, 'task')} up to date; to run: {self.extent}"
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[ReasonGroup]:
         """The tasks that run, those of a category with like reasons together."""
         survey, names = self.survey, self.workflow.task_names
         number = {name: task for task, name in enumerate(names)}
