@@ -92,7 +92,7 @@ def test_an_outcome_says_what_failed() -> None:
     assert set(shown.tags) <= ALLOWED
     assert shown.text.count("failed: task ") == 5
     assert "... and 2 more" in shown.text
-    assert repr(outcome).startswith("<Outcome: run w-1 failed: 2 of 2 tasks done in ")
+    assert repr(outcome).startswith("<Outcome: run w-1 failed: 2 tasks done, 7 failed, in ")
     nothing = foreplan.Outcome("", Path("w-1"), "finished", run)
     assert repr(nothing) == "<Outcome: nothing to do: 0 tasks up to date>"
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from subprocess import Popen
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ from foreplan.display.screens import PlainScreen
 from foreplan.display.view import View, Work, look
 from foreplan.errors import ForeplanError
 from foreplan.model import Money, Platform
-from foreplan.model.events import Event, TaskFailed, TaskFinished
+from foreplan.model.events import Event, ProcessorGone, ProcessorJoined, TaskFailed, TaskFinished
 from foreplan.model.platform import Processor
 from foreplan.runs.journal import read
 from foreplan.runs.replay import replay
@@ -173,18 +174,14 @@ def test_failures_are_told_at_once(tmp_path: Path) -> None:
     assert "\x1b" not in line
 
 
-def test_new_plans_are_told_with_their_reasons(tmp_path: Path) -> None:
-    home = write_run(tmp_path, forks(2), factor=1.5, stop_after=1, ended=None)
-    session = session_of(tmp_path, now=1.5)
-    session.coordinator.evaluations[:] = replay(
-        read(home.journal), home.data
-    ).driver.coordinator.evaluations
-    stream = io.StringIO()
-    screen = PlainScreen(stream)  # it knows of no plan yet
-    screen.update(session, [])
-    assert "\n[1.5 s] new plan: late start of part-" in stream.getvalue()
-    screen.begin(session)
-    assert "new plan" not in "".join(plain_lines(session, []))
+@pytest.mark.parametrize("on", ["local:2", "dask://there:8786"])
+def test_processors_of_a_cluster_come_and_go_in_a_line_each(tmp_path: Path, on: str) -> None:
+    session = session_of(tmp_path, now=3.0)
+    session.header = replace(session.header, options=replace(session.header.options, on=on))
+    joined = [ProcessorJoined(p, 2.0) for p in range(2)]
+    lines = plain_lines(session, [ProcessorGone(1, 1.0), *joined])
+    told = [line for line in lines[2:] if " started on " not in line]
+    assert told == ([] if on == "local:2" else ["gone: local-1", "joined: local-0, local-1"])
 
 
 def test_a_reader_who_has_gone_does_not_stop_the_run(tmp_path: Path) -> None:
@@ -217,8 +214,6 @@ VIEW = View(
     running=2,
     failed=3,
     projected=300.0,
-    replans=4,
-    reason="late start of x",
     work=(Work("p-1", True, "align [red]", 70.0, 0.425), Work("p-2", True), Work("p-3", False)),
 )
 
@@ -240,7 +235,6 @@ def test_the_picture() -> None:
         "p-1 align [red] 5.0 s 42%",
         "p-2 -",
         "p-3 gone",
-        "new plans: 4, the last: late start of x",
     ]
 
 
@@ -341,8 +335,8 @@ def test_a_real_run_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             text += chunk
         assert process.wait() == 0
     os.close(ours)
-    assert b"3 of 3 tasks done" in text
-    assert text.index(b"\x1b[?25l") < text.rindex(b"\x1b[?25h") < text.index(b"3 of 3 tasks done")
+    assert b"3 tasks done" in text
+    assert text.index(b"\x1b[?25l") < text.rindex(b"\x1b[?25h") < text.index(b"3 tasks done")
 
 
 def read_some(terminal: int) -> bytes:
@@ -353,7 +347,7 @@ def read_some(terminal: int) -> bytes:
 
 
 def test_what_was_up_to_date_is_counted_apart() -> None:
-    view = View(3.0, 60, 45, 2, 1, None, 0, "", (), reused=5)
+    view = View(3.0, 60, 45, 2, 1, None, (), reused=5)
     assert view.counts() == "40/60 done, 5 up to date, 2 running, 12 waiting, 1 given up"
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
     console.print(picture(view, "name"))

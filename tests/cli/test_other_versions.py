@@ -54,4 +54,4 @@ def test_a_store(tmp_path: Path) -> None:
         problem = refuse(*command.split(), cwd=tmp_path)
         assert "another version of foreplan wrote this store" in problem
     assert foreplan("clean", "--store", "--all", "--yes", cwd=tmp_path).returncode == 0
-    assert "1 of 1 task done" in foreplan("run", "wf.yaml", cwd=tmp_path).stdout
+    assert " finished: 1 task done in " in foreplan("run", "wf.yaml", cwd=tmp_path).stdout

@@ -14,6 +14,7 @@ from .commands import foreplan, refuse, succeed
 from .live_runs import Gate, chain, failed, started, the_id, write_workflow
 
 ON = ("--on", "local:2")
+INTERNAL = ("ico", "adaptive", "blind", "strategy", "typical", "migration", "new plan", "(planned")
 
 
 def test_a_workflow_is_run(folder: Path) -> None:
@@ -22,26 +23,35 @@ def test_a_workflow_is_run(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (folder / "c.txt").read_text() == "1\n1\n1\n1\n"
     lines, run = done.stdout.splitlines(), the_id(folder)
-    assert lines[0].startswith(f"run {run} finished: 3 of 3 tasks done in ")
-    assert lines[1].startswith("2 processors: tasks ran ")
-    assert lines[2:] == [f"more about it: foreplan report {run}"]
+    assert lines[0].startswith(f"run {run} finished: 3 tasks done in ")
+    assert lines[1:] == [f"more about it: foreplan report {run}"]
     said = done.stderr.splitlines()
-    assert said[0].startswith("planning blind")
-    assert said[1] == f"run {run}: 3 tasks on 2 processors (local:2), strategy ico"
+    assert said[0] == f"run {run}: 3 tasks on 2 processors (local:2)"
     for number, task in enumerate("abc", 1):
         assert sum(f" {number}/3 {task} done on local" in line for line in said) == 1
 
 
 def test_a_second_run_is_planned_with_what_the_first_has_taught(folder: Path) -> None:
     write_workflow(folder, chain(folder))
+    unknown = "estimates: none: no task had a history or a declared cost\n"
     first = foreplan("run", "wf.yaml", *ON, cwd=folder)
-    assert "strategy ico" in first.stderr
+    assert "estimated" not in first.stdout
+    told = succeed("report", "last", cwd=folder)
+    assert unknown in told
+    assert "strategy:  ico, blind " in told
     again = foreplan("run", "wf.yaml", *ON, "--quiet", "--force", cwd=folder)
-    assert "strategy adaptive" in again.stderr
-    assert "(planned " in again.stdout
+    assert ", estimated " in again.stdout.splitlines()[0]
     assert "done on" not in again.stderr
-    without = foreplan("run", "wf.yaml", *ON, "--no-history", "--force", cwd=folder)
-    assert "planning blind" in without.stderr
+    for run in (first, again):
+        assert not [word for word in INTERNAL if word in run.stdout + run.stderr]
+    told = succeed("report", "last", cwd=folder)
+    assert "strategy:  adaptive " in told
+    assert "estimates: 3 measured here before\n" in told
+    for more in ([], ["--strategy", "slack"]):
+        without = foreplan("run", "wf.yaml", *ON, "--no-history", "--force", *more, cwd=folder)
+        assert "estimated" not in without.stdout
+        assert ("strategy slack" in without.stderr) == bool(more)
+        assert unknown in succeed("report", "last", cwd=folder)
 
 
 def test_json_is_alone_on_standard_output(folder: Path) -> None:
@@ -72,19 +82,20 @@ def test_a_failure_is_told_with_its_log(folder: Path) -> None:
     write_workflow(folder, tasks)
     printed, said = failed("run", "wf.yaml", *ON, cwd=folder)
     run = the_id(folder)
-    assert f"run {run} failed: 1 of 3 tasks done" in printed
+    assert f"run {run} failed: 1 task done, 1 failed, 1 not run, in " in printed
     lines = printed.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("failed: b: "))
     assert "3" in lines[at]
     log = folder / lines[at + 1].removeprefix("  log: ")
     assert log.read_text() == "why\n"
     assert lines[at + 2] == "  | why"
-    assert "not done: 1 task (c)" in lines
-    assert lines[-2:] == [
+    assert lines[-4:] == [
+        "left to do: c",
         f"more about it: foreplan report {run}",
-        "once that is repaired, do what is left: "
-        + shlex.join(["foreplan", "run", "wf.yaml", *ON]),
+        f"all that b printed: foreplan logs b {run}",
+        "fix it, then do what is left: " + shlex.join(["foreplan", "run", "wf.yaml", *ON]),
     ]
+    assert "first\n" in succeed(*lines[-2].partition("foreplan ")[2].split(), cwd=folder)
     assert sum(line.startswith("failed: b: ") for line in said.splitlines()) == 1
 
 
@@ -150,7 +161,7 @@ def test_keep_going_does_what_does_not_depend_on_it(folder: Path) -> None:
     order = {name: tasks[name] for name in ("bad", "a", "b", "c")}
     write_workflow(folder, order)
     printed, _ = failed("run", "wf.yaml", "--on", "local:1", "-k", cwd=folder)
-    assert "3 of 4 tasks done" in printed
+    assert "failed: 3 tasks done, 1 failed, in " in printed
     assert (folder / "c.txt").exists()
 
 
@@ -179,11 +190,11 @@ def test_ctrl_c_once_finishes_what_runs(folder: Path, gate: Gate) -> None:
     with started("run", "wf.yaml", *ON, cwd=folder) as command:
         gate.wait()
         command.interrupt()
-        assert "finished first" in command.wait_for("stopping")
+        assert "1 running task will finish first" in command.wait_for("stopping")
         gate.open()
         code, printed = command.end()
     assert code == 130
-    assert f"run {the_id(folder)} stopped: 2 of 3 tasks done" in printed
+    assert f"run {the_id(folder)} stopped: 2 tasks done, 1 not run, in " in printed
     assert f"foreplan resume {the_id(folder)}" in printed
     assert (folder / "ran").read_text().split() == ["a", "b"]
     assert (folder / "b.txt").exists()
@@ -202,6 +213,8 @@ def test_ctrl_c_twice_stops_now(folder: Path, gate: Gate) -> None:
     assert (content["status"], content["not_done"]) == ("stopped", ["b", "c"])
     assert list(content["tasks"]) == ["a"]
     assert not (folder / "b.txt").exists()
+    (log,) = folder.glob(".foreplan/runs/*/run.log")
+    assert " stopped: 1 task done, 1 not finished, 1 not run, in " in log.read_text()
 
 
 BAD: list[tuple[list[str], list[str]]] = [
@@ -232,7 +245,7 @@ def test_force_alone_means_all(folder: Path) -> None:
         foreplan("run", "wf.yaml", *ON, cwd=folder).stdout == "nothing to do: 3 tasks up to date\n"
     )
     for words in (("--force", "wf.yaml"), ("wf.yaml", "--force"), ("wf.yaml", "--force", "-q")):
-        assert "3 of 3 tasks done" in foreplan("run", *words, *ON, cwd=folder).stdout
+        assert " finished: 3 tasks done in " in foreplan("run", *words, *ON, cwd=folder).stdout
     one = foreplan(
         "run", "wf.yaml", "--force", "a", *ON, "--dry-run", cwd=folder
     ).stdout.splitlines()
@@ -276,7 +289,7 @@ def test_what_turns_out_to_be_up_to_date_is_counted_apart(folder: Path) -> None:
     tasks["a"]["run"] += " "
     write_workflow(folder, tasks)
     first = foreplan("run", "wf.yaml", *ON, "-q", cwd=folder).stdout.splitlines()[0]
-    assert " finished: 1 of 3 tasks done, 2 up to date, in " in first
+    assert " finished: 1 task done, 2 up to date, in " in first
 
 
 @pytest.mark.parametrize("stopped", [False, True])
@@ -292,7 +305,7 @@ def test_after_a_failure_the_advice_is_to_run_and_after_a_stop_to_resume(
         with started("run", "wf.yaml", *ON, cwd=folder) as run:
             gate.wait()
             run.interrupt()
-            run.wait_for("stopping: what runs (1) is finished first")
+            run.wait_for("stopping: 1 running task will finish first")
             gate.open()
             code, printed = run.end()
         assert code == 130
@@ -304,6 +317,9 @@ def test_after_a_failure_the_advice_is_to_run_and_after_a_stop_to_resume(
     printed, _ = failed(*again.split()[1:], cwd=folder)
     assert "run again" not in printed
     assert (folder / "ran").read_text() == "a\nb\n"  # what is done was not done again
+    counts = " failed: 0 tasks done, 2 up to date, 1 failed, in "
+    assert counts in printed
+    assert counts in failed("resume", "last", cwd=folder)[0]
     printed, _ = failed("run", "../wf.yaml", "c", "--dir", "..", cwd=folder / "sub")
     again = printed.splitlines()[-1].partition("do what is left: ")[2]
     assert again.endswith(" c --dir ..")
@@ -317,7 +333,7 @@ def test_the_home_of_a_run_is_removed(folder: Path) -> None:
     done = foreplan("run", "wf.yaml", *ON, "--quiet", cwd=folder)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    errors = done.stderr.splitlines()[2:]  # after its strategy and its name
+    errors = done.stderr.splitlines()[1:]  # after its name
     assert len(errors) == 1
     assert errors[0].endswith(
         "what it has published is there, and `foreplan run` does what is left"

@@ -33,7 +33,7 @@ def test_a_budget_that_holds(folder: Path) -> None:
     assert '"reserve":0.03' in journal.read_text()
     said = done.stderr.splitlines()
     assert said[0] == "prices: 1 per second"
-    assert said[2].endswith("2 tasks on 1 processor (local:1), strategy adaptive")
+    assert said[1].endswith("2 tasks on 1 processor (local:1)")
     assert re.search(r"\] [\d.]+ spent, 0 committed, [\d.]+ projected of a budget of 30", said[-1])
     assert re.search(r"^budget 30: [\d.]+ spent, [\d.]+ left$", done.stdout, re.MULTILINE)
     told = report(folder)
@@ -82,8 +82,8 @@ def test_stopped_for_the_budget_and_gone_on_with(folder: Path, gate: Gate) -> No
         code, printed = command.end()
     assert code == 130
     run, lines = the_id(folder), printed.splitlines()
-    assert lines[0].startswith(f"run {run} stopped: 1 of 2 tasks done in ")
-    assert "not done: 1 task (b)" in lines
+    assert lines[0].startswith(f"run {run} stopped: 1 task done, 1 not run, in ")
+    assert "left to do: b" in lines
     (again,) = (line for line in lines if line.startswith("resume it: "))
     found = re.fullmatch(
         rf"resume it: foreplan resume {run} --budget ([\d.]+) \(or more.*\)", again

@@ -88,7 +88,7 @@ def test_plain_lines_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixt
     assert any(line.startswith(f"run {outcome.id}: 3 tasks on 1 processor") for line in lines)
     assert sum(" done on local-1 in " in line for line in lines) == 3
     assert lines[-1] == str(outcome)
-    assert lines[-1].startswith(f"run {outcome.id} finished: 3 of 3 tasks done in ")
+    assert lines[-1].startswith(f"run {outcome.id} finished: 3 tasks done in ")
     log = RunHome(outcome.home).log.read_text().splitlines()
     assert log[-1] == str(outcome)  # for `foreplan attach`
 
@@ -114,7 +114,7 @@ def test_what_is_soon_over_is_shown_nowhere(
 def test_compute_shows_its_progress(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     dask = pytest.importorskip("dask")
     assert foreplan.compute(dask.delayed(abs)(-3), dir=tmp_path, progress=True) == 3
-    assert "1 of 1 task done" in capfd.readouterr().err.splitlines()[-1]
+    assert " finished: 1 task done in " in capfd.readouterr().err.splitlines()[-1]
 
 
 def test_who_shows_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def view(**changes: Any) -> View:
         Work("p4", True, "wide", 0.0, None, 4),
         Work("p5", True, "wide", 0.0, None, 0),
     )
-    plain = View(3.0, 8, 2, 2, failed=0, projected=7.0, replans=0, reason="", work=work)
+    plain = View(3.0, 8, 2, 2, failed=0, projected=7.0, work=work)
     return replace(plain, **changes)
 
 

@@ -282,7 +282,7 @@ def test_without_the_size_of_an_input_that_is_said() -> None:
     f.hears(made(0, 5.0))
     assert f.hears(made(1, 6.0, y=3 * GB)) == ["t"]
     assert f.c.state.amounts_of(2)[0] == 4 * GB
-    said = "what t asks for is reckoned without the size of x, which is not known"
+    said = "what t asks for is computed without the size of x, which is not known"
     assert f.c.tries.unknown == [said]
 
 

@@ -103,9 +103,7 @@ def test_what_it_rests_on_can_be_said() -> None:
     history = History([*runs, FAR], origin=HERE)
     workflow = bag(["align", "new"])
     found = predict(workflow, processors(1), ["m0"], categories_of(workflow), history)
-    assert found.message() == (
-        "estimates of 2 tasks: 1 measured here before, 1 unknown, taken as typical"
-    )
+    assert found.origins() == "1 measured here before, 1 not measured yet"
     assert history.n_runs(row for row in found.rows if row) == 3
     assert found.measured().tolist() == [True, False]
 

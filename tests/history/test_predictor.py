@@ -140,21 +140,21 @@ def test_blind() -> None:
     found = asked(bag([None] * 3), ["m0", "m1"], NOTHING)
     assert found.estimates.cost.tolist() == [[1.0, 1.0]] * 3
     assert found.blind
-    assert "planning blind" in found.message()
+    assert found.origins() == ""
     times = {("a", "m0"): 1.0, ("a", "m1"): 4.0}
     found = asked(bag([None]), ["m0", "m1"], History([task(*k, s) for k, s in times.items()]))
     assert found.blind  # but speeds are known
     assert found.estimates.cost[0, 1] / found.estimates.cost[0, 0] == pytest.approx(4.0, rel=1e-3)
 
 
-def test_counts_and_message() -> None:
+def test_counts_and_origins() -> None:
     records = History([task("a", "m0"), task("b", "elsewhere")])
     found = asked(bag(["a", "a", "b", "c", "d"], [np.nan] * 3 + [3.0, np.nan]), ["m0"], records)
     assert [n for n in found.counts().values() if n] == [2, 1, 1, 1]
     assert not found.blind
-    assert found.message() == (
-        "estimates of 5 tasks: 2 measured here before, 1 measured on other machines, "
-        "1 by their declared cost, 1 unknown, taken as typical"
+    assert found.origins() == (
+        "2 measured here before, 1 measured on other machines, 1 by their declared cost, "
+        "1 not measured yet"
     )
 
 

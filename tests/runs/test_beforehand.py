@@ -58,7 +58,7 @@ def test_declared_costs_hold_on_a_platform_and_the_history_tells_of_the_others(
     assert told.estimates.cost == pytest.approx(np.array([[2, 4], [2, 4], [3, 6], [2, 4]]))
     assert told.message == (
         "estimates of 4 tasks: 2 measured on other machines (align: 3 runs), 1 by their declared "
-        "cost, 1 unknown, taken as typical (d: 3 s)"
+        "cost, 1 not measured yet (d: 3 s assumed)"
     )
     schedule = foreplan.plan(wf, pf, estimates=told.estimates)
     check_schedule(schedule, Situation.at_start(wf, pf, told.estimates))

@@ -75,8 +75,8 @@ def test_files_that_are_there_and_those_that_are_made(data: Path, strategy: str)
     assert outcome.ok
     assert held(outcome) == {"makes": 140 * MB, "reads": 70 * MB}
     said = [line for line in ears.heard if "size of inputs" in line]
-    assert len(said) == 1
-    assert said[0].startswith("planned without the size of inputs that are yet to be made: reads;")
+    wanted = "resources requested by the size of inputs are known once the inputs are made: reads"
+    assert said == [wanted]
     # what is made is there now, and no part of the next run
     again = Ears()
     outcome = foreplan.run(
@@ -93,7 +93,7 @@ def test_what_is_planned_beforehand(data: Path) -> None:
     assert expected.estimates.needs.of(MEMORY).tolist() == [140 * MB, 40 * MB]
     (data / "three").unlink()
     message = foreplan.estimate(foreplan.load(source), on=HERE, dir=data).message
-    assert "what makes, reads ask for is reckoned without the size of three, which" in message
+    assert "what makes, reads ask for is computed without the size of three, which" in message
 
 
 def test_another_try_and_a_resumed_run_know_the_sizes(data: Path) -> None:

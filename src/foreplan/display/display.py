@@ -25,9 +25,11 @@ from foreplan.display.screens import LateScreen, LogScreen, PlainScreen, Screen,
 from foreplan.display.terminal import Terminal
 from foreplan.durable import open_file
 from foreplan.errors import InputError
+from foreplan.executors.base import find_scheme
 from foreplan.files import clean, near
-from foreplan.quantities import duration, many
+from foreplan.quantities import duration, first_few, many
 from foreplan.runs.home import RunHome
+from foreplan.runs.options import AUTO
 
 if TYPE_CHECKING:
     from foreplan.model.events import Event, TaskFailed
@@ -120,10 +122,9 @@ class Display:
             return f"run {header.id} is resumed: {self.done_before} of {many(n, 'task')} done"
         processors = many(session.coordinator.platform.n_processors, "processor")
         where = header.options.place
-        return (
-            f"run {header.id}: {many(n, 'task')} on {processors} ({where}), "
-            f"strategy {header.strategy}"
-        )
+        asked = header.options.strategy
+        by = "" if asked == AUTO else f", strategy {asked}"
+        return f"run {header.id}: {many(n, 'task')} on {processors} ({where}){by}"
 
     def happened(self, session: Session, events: list[Event]) -> None:
         """Leave word for the writer."""
@@ -239,16 +240,29 @@ class Display:
         session = self._session
         if session is None:
             return
-        from foreplan.model.events import TaskFailed, TaskFinished
+        from foreplan.model.events import ProcessorGone, ProcessorJoined, TaskFailed, TaskFinished
 
         finished = list[TaskFinished]()
+        changes: dict[str, list[str]] = {ProcessorGone.name: [], ProcessorJoined.name: []}
         while self._events:
             for event in self._events.popleft():
                 if isinstance(event, TaskFinished):
                     finished.append(event)
                 elif isinstance(event, TaskFailed):
                     self._say(_failure(session, event), "red")
+                elif isinstance(event, ProcessorGone | ProcessorJoined):
+                    names = session.coordinator.platform.processor_names
+                    changes[event.name].append(names[event.processor])
+        self._say_changes(session, changes)
         self._on_screens(lambda screen: screen.update(session, finished))
+
+    def _say_changes(self, session: Session, changes: dict[str, list[str]]) -> None:
+        """Say which processors of a cluster came and went; here they only do as they are asked."""
+        if find_scheme(session.header.options.on).here:
+            return
+        for what, processors in changes.items():
+            if processors:
+                self._say(clean(f"{what}: {first_few(processors)}"))
 
 
 def _opened(log: Path) -> TextIO:

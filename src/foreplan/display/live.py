@@ -86,8 +86,6 @@ def picture(view: View, name: str, height: int = 25) -> RenderableType:
         parts.append(Text(f"{busy} of {there} processors are at work"))
     if view.next and len(view.next) < room:
         parts.append(_next(view))
-    if view.replans:
-        parts.append(Text(f"new plans: {view.replans}, the last: {clean(view.reason)}", "dim"))
     return Group(*parts)
 
 

@@ -65,15 +65,13 @@ class PlainScreen(Screen):
         self._finished: list[TaskFinished] = []
         self._shown = -PAUSE  # when the last line about progress was written
         self._begun = monotonic()
-        self._replans = 0
         self._counted: float = math.inf  # tasks that were done when the last line was written
         self._idle = True  # nothing was said of any task yet
         self._reported = ""  # what was last said of running tasks
         self._session: Session | None = None
 
     def begin(self, session: Session) -> None:
-        """New plans of former sessions are not counted."""
-        self._replans = sum(e.taken for e in session.coordinator.evaluations[1:])
+        """Do not count what was done before."""
         self._counted = session.coordinator.n_done
 
     def update(self, session: Session, finished: list[TaskFinished]) -> None:
@@ -117,19 +115,14 @@ class PlainScreen(Screen):
             self._reported, self._shown = text, now
 
     def _show(self, session: Session, now: float) -> None:
-        plans = session.coordinator.evaluations[1:]
-        new = [e for e in plans if e.taken][self._replans :]
-        if not self._finished and not new:
+        if not self._finished:
             return
         view = look(session)
-        lines = [(e.time, f"new plan: {e.reason}") for e in new]
-        if len(new) > FEW:
-            lines = [(new[-1].time, f"{len(new)} new plans, the last: {new[-1].reason}")]
         # the run is ahead of what was heard of it here, or behind it where results were lost
         done = int(min(self._counted, view.done - len(self._finished)))
         self._counted = done + len(self._finished)
         if len(self._finished) <= FEW:
-            lines += [
+            lines = [
                 (event.time, f"{done + i}/{view.total} {_finished(session, event)}")
                 for i, event in enumerate(self._finished, 1)
             ]
@@ -138,14 +131,12 @@ class PlainScreen(Screen):
             expected = "" if end is None else f"; the end is expected at {clock(end)}"
             if math.isfinite(view.deadline):
                 expected += f", the deadline is {clock(view.deadline)}"
-            lines.append((view.now, view.counts() + expected))
-        lines.sort(key=lambda line: line[0])
+            lines = [(view.now, view.counts() + expected)]
         if view.money is not None:
             lines.append((view.now, amounts(view.money, view.budget)))
         for time, text in lines:
             self.say(clean(f"[{clock(time)}] {text}"))
         self._finished, self._shown, self._idle = [], now, False
-        self._replans += len(new)
 
 
 class LateScreen(Screen):

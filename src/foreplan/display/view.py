@@ -47,8 +47,6 @@ class View:
     running: int
     failed: int  # given up
     projected: float | None  # when the run will end, by its plan
-    replans: int
-    reason: str  # of the last new plan
     work: tuple[Work, ...]
     money: Money | None = None  # where anything has a price
     budget: float = math.inf
@@ -106,7 +104,6 @@ def _look(session: Session) -> View:
         )
         for p, (name, there) in enumerate(zip(names, present, strict=False))
     ]
-    taken = [e for e in coordinator.evaluations[1:] if e.taken]
     first, ready = next_ones(coordinator, NEXT)
     return View(
         now=now,
@@ -115,8 +112,6 @@ def _look(session: Session) -> View:
         running=len(attempts),
         failed=state.count(TaskState.GIVEN_UP),
         projected=projected_end(coordinator, now),
-        replans=len(taken),
-        reason=taken[-1].reason if taken else "",
         work=tuple(work),
         money=_money(session, now),
         budget=coordinator.tracker.budget,

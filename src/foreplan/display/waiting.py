@@ -81,8 +81,8 @@ def reason(coordinator: Coordinator, task: int) -> str:
         return _held_back(coordinator)
     if not state.present().any():
         return "waits for a processor: none is there"
-    if (asked := coordinator.asked) is not None:
-        return f"waits for a plan, which is being made ({asked.reason})"
+    if coordinator.asked is not None:
+        return "waits for a plan, which is being made"
     p, known = int(state.places()[task]), coordinator.platform.processor_names
     if not 0 <= p < len(known):  # one may just be joining
         return "waits for a processor"

@@ -137,7 +137,7 @@ SAID = {
     Source.DECLARED: "by their declared cost",
     Source.NEAR: "from other workflows of this directory",
     Source.FAR: "from elsewhere",
-    Source.DEFAULT: "unknown, taken as typical",
+    Source.DEFAULT: "not measured yet",
 }
 
 
@@ -162,21 +162,10 @@ class Prediction:
         known: BoolArray = ~unknown.any(axis=1)
         return known
 
-    def message(self, in_order: str | None = None) -> str:
-        """One line for people: what the plan rests on, or that tasks are handed out in an order."""
-        if self.blind and in_order is not None:
-            return (
-                "planning blind: no task has a history or a declared cost, so ready tasks are "
-                f"handed out in the order of `{in_order}` until those that are left are known"
-            )
-        if self.blind:
-            return (
-                "planning blind: no task has a history or a declared cost, so all count alike; "
-                "the next run will know more"
-            )
-        counts = self.counts()
-        parts = [f"{counts[source]} {text}" for source, text in SAID.items() if counts[source]]
-        return f"estimates of {len(self.source)} tasks: {', '.join(parts)}"
+    def origins(self) -> str:
+        """Where the estimates come from, as a list of counts; empty if nothing was known."""
+        counts = {} if self.blind else self.counts()
+        return ", ".join(f"{count} {SAID[source]}" for source, count in counts.items() if count)
 
 
 def predict(

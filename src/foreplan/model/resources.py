@@ -287,7 +287,7 @@ def without_sizes(workflow: Workflow, found: Mapping[int, Iterable[int]]) -> lis
     asked = f"{tasks} {'asks' if len(found) == 1 else 'ask'}"
     items = dict.fromkeys(item for items in found.values() for item in items)
     files = first_few(map(workflow.item_name, items))
-    return [f"what {asked} for is reckoned without the size of {files}, which is not known"]
+    return [f"what {asked} for is computed without the size of {files}, which is not known"]
 
 
 def input_sizes(workflow: Workflow, known: Mapping[int, float] | None = None) -> FloatArray:

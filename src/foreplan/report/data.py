@@ -103,6 +103,7 @@ class Report:
     switched: NewStrategy | None  # a run that began just in time: what it went over to
     on: str
     blind: bool
+    origins: str  # where the estimates come from, in words
     tasks: int
     done: int  # with those that were found up to date
     reused: tuple[str, ...]  # these
@@ -207,6 +208,7 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         switched=replayed.driver.switched,
         on=header.options.place,
         blind=header.blind,
+        origins=header.origins,
         tasks=header.workflow.n_tasks,
         done=run.n_done,
         reused=tuple(header.workflow.task_names[t] for t in reused_tasks(replayed)),

@@ -62,6 +62,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ("time", span),
         ("started", moment(r.created)),
         ("strategy", strategy_of(r)),
+        *_estimates(r),
         ("on", f"{r.on}, {many(len(r.processors), 'processor')}: {r.run.processor_time}"),
         ("attempts", attempts),
         ("new plans", plans),
@@ -86,6 +87,13 @@ def strategy_of(report: Report) -> str:
     if (new := report.switched) is not None:
         text += f", then {new.strategy} from {duration(new.time)} on ({new.because})"
     return text
+
+
+def _estimates(report: Report) -> list[tuple[str, str]]:
+    """Where the estimates come from that the run began with."""
+    if report.blind:
+        return [("estimates", "none: no task had a history or a declared cost")]
+    return [("estimates", report.origins)] if report.origins else []
 
 
 def deadline_of(report: Report) -> str:

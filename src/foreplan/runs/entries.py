@@ -229,6 +229,7 @@ class Header:
     blind: bool
     source: str | None  # the workflow's file
     created: str
+    origins: str = ""  # where the estimates come from, in words
     python: str = ""  # that the digests are of
     digests: tuple[str | None, ...] | None = None  # of the calls; None: not known
     up_to_date: tuple[str, ...] = ()  # tasks that were, and are no part of the run
@@ -269,6 +270,7 @@ class Header:
             "options": self.options.to_dict(),
             "functions": self.functions,
             "blind": self.blind,
+            **({"origins": self.origins} if self.origins else {}),
             "source": self.source,
             "workflow": workflow_to_entry(self.workflow),
             "platform": platform_to_dict(self.platform),
@@ -311,6 +313,7 @@ class Header:
             blind=content["blind"],
             source=content["source"],
             created=content["created"],
+            origins=content.get("origins", ""),
             python=content.get("python", ""),
             digests=tuple(content["digests"]) if "digests" in content else None,
             up_to_date=tuple(content.get("up_to_date", ())),

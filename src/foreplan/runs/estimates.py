@@ -279,8 +279,8 @@ class Estimating:
         lines = without_sizes(wf, gone)
         if later:
             lines.append(
-                f"planned without the size of inputs that are yet to be made: {first_few(later)}; "
-                "what they ask for by it (`inputs`) is known when they start"
+                "resources requested by the size of inputs are known once the inputs are made: "
+                f"{first_few(later)}"
             )
         return lines
 
@@ -606,6 +606,10 @@ class Links:
 
 NAMED = 5  # categories or tasks that are named one by one
 ALIKE = "no task has a cost, so all count alike: a second at speed 1"
+NOTHING_KNOWN = (
+    "planning blind: no task has a history or a declared cost, so all count alike; "
+    "the next run will know more"
+)
 
 
 def expect(
@@ -679,7 +683,7 @@ def _completed(estimating: Estimating, platform: Platform, prediction: Predictio
 def in_words(estimating: Estimating, prediction: Prediction) -> str:
     """One line: how many tasks are known from where, from how many runs, and which are unknown."""
     if prediction.blind:
-        return "\n".join([prediction.message(), *estimating.without_sizes()])
+        return "\n".join([NOTHING_KNOWN, *estimating.without_sizes()])
     best = [Source(source) for source in prediction.source.min(axis=1).tolist()]
     parts = []
     for source, count in sorted(Counter(best).items()):
@@ -689,7 +693,8 @@ def in_words(estimating: Estimating, prediction: Prediction) -> str:
         if source == Source.DEFAULT:
             typical = float(np.median(prediction.estimates.cost[tasks]))
             names = (estimating.workflow.task_names[task] for task in tasks)
-            text += f" ({first_few(dict.fromkeys(names), NAMED)}: {duration(typical)})"
+            listed = first_few(dict.fromkeys(names), NAMED)
+            text += f" ({listed}: {duration(typical)} assumed)"
         elif source != Source.DECLARED and rows:
             runs = estimating.history.n_runs(rows)
             names = (row.category for row in sorted(rows))

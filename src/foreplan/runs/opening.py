@@ -307,7 +307,6 @@ def open_run(
             check_foreseeable(strategy, prediction.blind)
         for line in (*rest.notes, *rest.warnings, *rest.in_words()):
             listener.said(line)
-        listener.said(prediction.message(strategy if options.strategy == AUTO else None))
         for line in estimating.without_sizes():
             listener.said(line)
         header = Header(
@@ -321,6 +320,7 @@ def open_run(
             options=options,
             functions=calls is not None,
             blind=prediction.blind,
+            origins=prediction.origins(),
             source=source,
             created=now_in_words(),
             python=PYTHON,

@@ -56,13 +56,13 @@ class Outcome:
     rest: Rest | None = None  # what of the whole it had to do, and where the other results are
     money: Money | None = None  # where anything has a price
     needed: float | None = None  # what all of it would cost, if it was stopped for the budget
+    estimated: float | None = None  # seconds, by the first plan; None: nothing was known
     flow: Any = None  # that was run, if it is one
 
     def __str__(self) -> str:
         if not self.id:
             return f"nothing to do: {many(len(self.up_to_date), 'task')} up to date"
-        done = f"{self.run.n_done:,} of {many(self.run.workflow.n_tasks, 'task')} done"
-        return clean(f"run {self.id} {self.status}: {done} in {duration(self.makespan)}")
+        return self.headline(self.makespan)
 
     def __repr__(self) -> str:
         return f"<Outcome: {self}>"
@@ -88,6 +88,27 @@ class Outcome:
     def up_to_date(self) -> tuple[str, ...]:
         """The tasks that were not run, as their results were there."""
         return () if self.rest is None else self.rest.up_to_date
+
+    def headline(self, seconds: float) -> str:
+        """Return how many tasks were done, up to date, failed and not run, and in what time."""
+        reused = len(self.reused)
+        failed = {failure.task for failure in self.failures}
+        left = [task for task in self.not_done if task not in failed]
+        tried = {self.run.workflow.task_names[task] for task in self.run.attempts.task.tolist()}
+        begun = len(tried.intersection(left))
+        counts = {
+            "up to date": reused + len(self.up_to_date),
+            "failed": len(failed),
+            "not finished": begun,
+            "not run": len(left) - begun,
+        }
+        parts = [f"{many(self.run.n_done - reused, 'task')} done"]
+        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        text = ", ".join(parts) + ("," if len(parts) > 1 else "")
+        expected = ""
+        if self.ok and self.estimated is not None:
+            expected = f", estimated {duration(self.estimated)}"
+        return clean(f"run {self.id} {self.status}: {text} in {duration(seconds)}{expected}")
 
     def result(self, task: Any) -> Any:
         """What the function of this task gave back; of a task that failed, its error is raised.
@@ -153,6 +174,7 @@ class Outcome:
             "run": self.id or None,
             "status": self.status,
             **self.run.to_dict(),
+            "estimated": self.estimated,
             **self._money(),
             "up_to_date": list(self.up_to_date),
             "not_done": list(self.not_done),

@@ -173,7 +173,7 @@ class Rest:
         cautions = check_protected(survey, header.id)
         check_edited(survey, options.directory, "if it is deleted, the run makes it again")
         numbers = tuple(range(workflow.n_tasks))
-        return Rest(workflow, numbers, {}, (), (), survey, cautions=cautions)
+        return Rest(workflow, numbers, {}, header.up_to_date, (), survey, cautions=cautions)
 
     def grown(self, workflow: Workflow, done: Collection[str], header: Header) -> Rest:
         """The same with tasks that were added to what is run, of which these are done.

@@ -38,6 +38,7 @@ from foreplan.model.events import (
     TasksOverdue,
     WakeAt,
 )
+from foreplan.quantities import many
 from foreplan.runs.entries import Header, JournalRecorder
 from foreplan.runs.estimates import Estimating, Links, as_measured, with_links
 from foreplan.runs.growing import Growing, as_lost
@@ -129,9 +130,8 @@ def stop_on_signals(session: Session) -> Iterator[None]:
         session.stop()
         running = len(session.coordinator.state.running())
         again = "Ctrl-C again" if number == signal.SIGINT else "a second SIGTERM"
-        session.listener.said(
-            f"stopping: what runs ({running}) is finished first; {again} stops now"
-        )
+        first = f"{many(running, 'running task')} will finish first; " if running else ""
+        session.listener.said(f"stopping: {first}{again} stops at once")
 
     before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
@@ -430,7 +430,6 @@ class Session:
             self.header, self.coordinator, self.estimating
         ):
             new = NewStrategy(self.clock(), PLANNED, KNOWN)
-            self.listener.said(f"from now on by plans (`{PLANNED}`): {KNOWN}")
             commands += self.driver.hear(new)
         return commands
 
@@ -475,11 +474,13 @@ class Session:
         status = FAILED if given_up else STOPPED
         status = FINISHED if c.n_done == wf.n_tasks else status
         undone = set(range(wf.n_tasks)) - set(c.state.tasks(TaskState.DONE).tolist())
+        run = live_record(self.driver, self.header.strategy, self.header.platform.n_processors)
         return Outcome(
             id=self.header.id,
             home=self.recorder.journal.path.parent,
             status=status,
-            run=live_record(self.driver, self.header.strategy, self.header.platform.n_processors),
+            run=run,
+            estimated=None if self.header.blind else run.planned,
             failures=tuple(self._failure(t) for t in given_up if t in self.failures),
             not_done=tuple(wf.task_names[t] for t in sorted(undone)),
             reused=tuple(wf.task_names[t] for t in found_up_to_date(c.state, self.reused)),

@@ -19,13 +19,8 @@ from foreplan.display.display import Display, display
 from foreplan.display.view import amounts
 from foreplan.errors import ForeplanError, rounded_up
 from foreplan.files import clean, near
-from foreplan.quantities import against, amount, duration, first_few, many
-from foreplan.report.words import (
-    about_command,
-    against_budget,
-    against_deadline,
-    recovery_of,
-)
+from foreplan.quantities import amount, first_few, many
+from foreplan.report.words import about_command, against_budget, against_deadline
 from foreplan.runs.home import check_system
 from foreplan.runs.journal import JournalRemovedError
 from foreplan.runs.surveys import uses_store
@@ -113,12 +108,15 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
         print(f"... and {len(outcome.failures) - SHOWN} more")
     _print_waiting(outcome)
     print(f"more about it: {command('report', outcome.id, directory)}")
+    if logged := [failure.task for failure in outcome.failures if failure.log]:
+        shown_by = command("logs", logged[0], directory, outcome.id)
+        print(clean(f"all that {logged[0]} printed: {shown_by}"))
     again = command("resume", outcome.id, directory)
     if outcome.needed is not None:
         print(f"resume it: {again} --budget {rounded_up(outcome.needed)}{_expected(outcome)}")
         print(f"or finish it the cheapest way all the same: {again} --over-budget continue")
     elif outcome.status == FAILED and (what := _what_is_left(shown.header, directory)):
-        print(f"once that is repaired, do what is left: {what}")
+        print(f"fix it, then do what is left: {what}")
     elif not outcome.ok:
         print(f"resume it: {again}")
 
@@ -149,21 +147,9 @@ def _expected(outcome: Outcome) -> str:
 
 
 def _print_figures(outcome: Outcome, run: Run) -> None:
-    wf, plan = run.workflow, ""
-    if outcome.ok and run.planned is not None:
-        plan = f" (planned {duration(run.planned)}, {against(run.makespan, run.planned)})"
-    reused = len(outcome.reused)
-    done = f"{run.n_done - reused:,} of {many(wf.n_tasks, 'task')} done"
-    done += f", {reused:,} up to date," if reused else ""
-    print(f"run {outcome.id} {outcome.status}: {done} in {duration(run.makespan)}{plan}")
-    said = [f"{many(run.platform.n_processors, 'processor')}: {run.processor_time}"]
-    if run.plans:
-        said.append(f"new plans: {run.replans} of {run.considered} considered")
-    if failed := run.failed_attempts:
-        said.append(many(failed, "failed attempt"))
-    if recovery := recovery_of(run):
-        said.append(recovery)
-    print("; ".join(said))
+    print(outcome.headline(run.makespan))
+    if run.failed_attempts > len(outcome.failures):
+        print(f"{many(run.failed_attempts, 'failed attempt')} in all")
     if outcome.money is not None:
         print(_cost(outcome, run))
     if math.isfinite(run.deadline) and outcome.ok:
@@ -200,10 +186,10 @@ def _print_failure(failure: Failure, home: Path) -> None:
 
 
 def _print_waiting(outcome: Outcome) -> None:
-    """Tasks that were not even tried, or not to the end."""
+    """Print which tasks were not tried, or not to the end."""
     failed = {failure.task for failure in outcome.failures}
     rest = [task for task in outcome.not_done if task not in failed]
     if failed:
         print()
     if rest:
-        print(clean(f"not done: {many(len(rest), 'task')} ({first_few(rest)})"))
+        print(clean(f"left to do: {first_few(rest)}"))
