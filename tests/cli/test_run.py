@@ -171,7 +171,7 @@ def test_retries_and_time_limits(folder: Path) -> None:
     write_workflow(folder, {"again": {"run": again}})
     done = foreplan("run", "wf.yaml", *ON, "--retries", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "1 failed attempt" in done.stdout
+    assert "failed attempts: 1\n" in done.stdout
     write_workflow(folder, {"slow": {"run": "sleep 1000"}})
     printed, _ = failed("run", "wf.yaml", *ON, "--timeout", "0.2", cwd=folder)
     assert "failed: slow: " in printed

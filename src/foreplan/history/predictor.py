@@ -163,7 +163,7 @@ class Prediction:
         return known
 
     def origins(self) -> str:
-        """Where the estimates come from, as a list of counts; empty if nothing was known."""
+        """Return how many estimates come from which source; empty if nothing was known."""
         counts = {} if self.blind else self.counts()
         return ", ".join(f"{count} {SAID[source]}" for source, count in counts.items() if count)
 

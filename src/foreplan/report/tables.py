@@ -90,7 +90,7 @@ def strategy_of(report: Report) -> str:
 
 
 def _estimates(report: Report) -> list[tuple[str, str]]:
-    """Where the estimates come from that the run began with."""
+    """Return the fact about the sources of the estimates that the run began with."""
     if report.blind:
         return [("estimates", "none: no task had a history or a declared cost")]
     return [("estimates", report.origins)] if report.origins else []

@@ -19,7 +19,7 @@ from foreplan.display.display import Display, display
 from foreplan.display.view import amounts
 from foreplan.errors import ForeplanError, rounded_up
 from foreplan.files import clean, near
-from foreplan.quantities import amount, first_few, many
+from foreplan.quantities import amount, first_few
 from foreplan.report.words import about_command, against_budget, against_deadline
 from foreplan.runs.home import check_system
 from foreplan.runs.journal import JournalRemovedError
@@ -149,7 +149,7 @@ def _expected(outcome: Outcome) -> str:
 def _print_figures(outcome: Outcome, run: Run) -> None:
     print(outcome.headline(run.makespan))
     if run.failed_attempts > len(outcome.failures):
-        print(f"{many(run.failed_attempts, 'failed attempt')} in all")
+        print(f"failed attempts: {run.failed_attempts:,}")
     if outcome.money is not None:
         print(_cost(outcome, run))
     if math.isfinite(run.deadline) and outcome.ok:
