@@ -22,6 +22,7 @@ from foreplan.scheduling.limits import check_limits, plan_within
 from foreplan.simulation.scenario import EVENT_RATE, Scenario
 
 if TYPE_CHECKING:
+    from foreplan.contracts import Order, Planner, Policy
     from foreplan.flow import Flow
     from foreplan.model import Run
     from foreplan.model.call import Calls
@@ -80,7 +81,7 @@ def platform_of(machines: Any) -> Platform:
 def plan(
     workflow: Work,
     platform: Machines,
-    planner: str | None = None,
+    planner: str | Planner | None = None,
     budget: float | None = None,
     deadline: float | None = None,
     *,
@@ -93,7 +94,8 @@ def plan(
     Both may also be files or dicts as `load` and `load_platform` take them; or a Flow.
     With a `budget`, the fastest plan found that costs at most that; with a `deadline`, the cheapest
     one that ends by then; with both, the fastest within the budget, if it ends by then. Else by
-    `heft`. A named planner that knows no budget is where `best-affordable` starts. It goes by the
+    `heft`. The `planner` is a spec string, as on the command line, or a planner of one's own; one
+    that knows no budget is where `best-affordable` starts. It goes by the
     declared costs, unless there are `estimates` (see `estimate`). The plan leaves a share of the
     budget, the `reserve`, for surprises. With `dir` it is only of what is not up to date there.
     """
@@ -135,7 +137,7 @@ def _rest(workflow: Workflow, dir: str | PathLike[str]) -> Rest:
 def pareto(
     workflow: Work,
     platform: Machines,
-    planner: str | None = None,
+    planner: str | Planner | None = None,
     points: int = 25,
     budget: float | None = None,
     progress: Callable[[float], None] | None = None,
@@ -180,7 +182,7 @@ def estimate(
 def simulate(
     workflow: Work,
     platform: Machines,
-    strategy: str = "static",
+    strategy: str | Policy | Order = "static",
     world: Source | None = None,
     qoi: float = 0.0,
     seed: int = 0,
@@ -250,7 +252,7 @@ def what_if(
     add: str | Sequence[str] = (),
     remove: str | Sequence[str] = (),
     at: float | None = None,
-    planner: str | None = None,
+    planner: str | Planner | None = None,
     *,
     run: str | None = None,
     dir: str | PathLike[str] | None = None,
@@ -288,14 +290,14 @@ def what_if(
             workflow, up_to_date = rest.workflow, rest.up_to_date
             expected = replace(expected, estimates=rest.of(expected.estimates))
         check_fits(workflow, expected.platform, expected.estimates.needs)
-        stage = whatif.before_start(workflow, expected, planner or "heft")
+        stage = whatif.before_start(workflow, expected, "heft" if planner is None else planner)
     return replace(whatif.ask(stage, added, removed, at), up_to_date=up_to_date)
 
 
 def run(
     work: Work,
     on: Any = None,
-    strategy: str = "auto",
+    strategy: str | Policy | Order = "auto",
     *,
     dir: str | PathLike[str] = ".",
     shared: bool = False,
@@ -326,7 +328,8 @@ def run(
     `tls://host:port` or a Client of Dask. Files are read and written in `dir`, where
     `.foreplan/runs` keeps the run's journal.
     `resume` names a run there, which goes on as it was asked for then, and there too unless `on` is
-    given. With `limit` tasks are held to the cores and memory that they ask for.
+    given. The `strategy` is a spec string or a strategy of one's own. With `limit` tasks are held
+    to the cores and memory that they ask for.
     What is up to date, commands by the content of their files and functions by their program and
     arguments, is not run, unless `force` says so: True, or names of tasks. If nothing is to do,
     what comes back is finished and has no id. `targets` are tasks or files to make, with what they
@@ -388,7 +391,12 @@ def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcom
         return replace(session.drive(), flow=flow)
 
 
-def compute(*collections: Any, client: Any = None, strategy: str = "auto", **options: Any) -> Any:
+def compute(
+    *collections: Any,
+    client: Any = None,
+    strategy: str | Policy | Order = "auto",
+    **options: Any,
+) -> Any:
     """Compute Dask's delayed objects (or other collections) with a plan of foreplan's.
 
     Without a client they run on this machine. Gives back the value of one collection, or a tuple

@@ -116,7 +116,7 @@ class _Instance(NamedTuple):
 def compare(
     workflows: api.Work | Sequence[api.Work],
     platform: api.Machines,
-    strategies: str | Sequence[str],
+    strategies: str | Sequence[str | Policy | Order],
     runs: int = 100,
     qoi: float = 0.2,
     seed: int = 0,
@@ -184,8 +184,8 @@ def _instance(
     return _Instance(workflow, estimates, planned, mean_path(workflow, estimates.cost))
 
 
-def _chosen(strategies: str | Sequence[str], budgeted: bool) -> Chosen:
-    specs = split_specs(strategies) if isinstance(strategies, str) else list(strategies)
+def _chosen(strategies: str | Sequence[str | Policy | Order], budgeted: bool) -> Chosen:
+    specs = list(strategies) if not isinstance(strategies, str) else [*split_specs(strategies)]
     if not specs:
         raise InputError("there is no strategy to compare")
     chosen = [registry.strategy(spec, budgeted) for spec in specs]

@@ -83,11 +83,12 @@ class RulesBrokenError(ForeplanError):
 
     what: ClassVar[str]
 
-    def __init__(self, violations: list[str]) -> None:
+    def __init__(self, violations: list[str], by: str = "") -> None:
         self.violations = violations
         shown = violations[:10]
         more = f"\n... and {len(violations) - 10} more" if len(violations) > 10 else ""
-        super().__init__(f"invalid {self.what}:\n" + "\n".join(shown) + more)
+        made = f" made by {by}" if by else ""
+        super().__init__(f"invalid {self.what}{made}:\n" + "\n".join(shown) + more)
 
 
 class InvalidScheduleError(RulesBrokenError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -37,21 +38,27 @@ def split_specs(text: str) -> list[str]:
     return [part.strip() for part in _split(text, text)]
 
 
-def spec_of(thing: Any) -> str:
+def spec_of(thing: Any, name_of: Callable[[Any], str] = lambda thing: str(thing.name)) -> str:
     """The spec string of a planner or strategy: its name, and the options that differ."""
     options = []
     if is_dataclass(thing):
         for f in fields(thing):
             value = getattr(thing, f.name)
-            if f.init and value != f.default:
+            if f.init and _differs(value, f.default):
                 shown = str(value).lower() if isinstance(value, bool) else str(value)
                 if isinstance(value, float):
                     shown = shown.removesuffix(".0")
-                if is_dataclass(value):  # a planner within a planner
-                    shown = spec_of(value)
+                if hasattr(value, "plan"):  # a planner within a planner, or within a strategy
+                    shown = spec_of(getattr(value, "own", value), name_of)
                 options.append(f"{f.name}={shown}")
-    name: str = thing.name
-    return name + (f"[{','.join(options)}]" if options else "")
+    return name_of(thing) + (f"[{','.join(options)}]" if options else "")
+
+
+def _differs(value: Any, default: Any) -> bool:
+    try:
+        return bool(value != default)
+    except ValueError:  # arrays, among the fields of a planner of one's own
+        return True
 
 
 def _split(text: str, whole: str) -> list[str]:

@@ -16,8 +16,11 @@ def strategies(
     A strategy is written as a spec string, with its options in brackets:
     `foreplan simulate wf.yaml -p cluster.yaml --strategy 'slack[planner=dls]'`
 
+    One of your own is `module:Class`, of a module in this directory or an installed one; a package
+    may declare a name for it by an entry point of the group `foreplan.strategies`.
+
     Example: `foreplan strategies --json`
     """
     from foreplan import registry
 
-    print_listed([registry.strategy_class(name) for name in registry.strategy_names()], as_json)
+    print_listed(registry.strategy_names(), registry.strategy_class, as_json)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from foreplan import registry
-from foreplan.contracts import Planner
+from foreplan.contracts import Order, Planner, Policy
 from foreplan.engine.budget import BudgetTracker, advised, overdue_at
 from foreplan.engine.coordinator import Coordinator
 from foreplan.engine.driver import Driver
@@ -21,6 +21,7 @@ from foreplan.model import Money, Platform, Workflow
 from foreplan.model.events import BudgetChanged, Command, Event, Heard, TasksOverdue, WakeAt
 from foreplan.quantities import amount, duration
 from foreplan.runs.options import PLANNED, check_budget, check_deadline
+from foreplan.spec import spec_of
 
 Rule = tuple[str, float, float]  # names as a pattern, money per second, billing unit (0: none)
 EVERY = "*"
@@ -216,7 +217,7 @@ def over_budget(tracker: BudgetTracker, workflow: Workflow) -> str:
     )
 
 
-def check_strategy(spec: str, budgeted: bool) -> None:
+def check_strategy(spec: str | Policy | Order, budgeted: bool) -> None:
     """Refuse a strategy that cannot be meant, or cannot keep a budget."""
     policy, _ = registry.strategy(spec, budgeted)
     if policy.name == "ideal":
@@ -308,12 +309,13 @@ def check_in_time(coordinator: Coordinator) -> None:
         raise TooLateError(deadline.at, plan.makespan, plan.cost, plan)
 
 
-def check_foreseeable(strategy: str, blind: bool) -> None:
+def check_foreseeable(strategy: str | Policy | Order, blind: bool) -> None:
     """Refuse a deadline where nobody can say when the run will end."""
-    if registry.strategy(strategy)[1] is None:
+    chosen, planner = registry.strategy(strategy)
+    if planner is None:
         raise InputError(
-            f"`{strategy}` makes no plan, so it is not known when it will end; take a planned "
-            f"strategy, such as `{PLANNED}`",
+            f"`{spec_of(chosen)}` makes no plan, so it is not known when it will end; take a "
+            f"planned strategy, such as `{PLANNED}`",
             place="deadline",
         )
     if blind:

@@ -64,7 +64,7 @@ from foreplan.runs.money import (
     unused,
     within_limits,
 )
-from foreplan.runs.options import AUTO, PLANNED, Options, chosen_strategy
+from foreplan.runs.options import PLANNED, Options, chosen_strategy
 from foreplan.runs.preparing import prepare_directory
 from foreplan.runs.replay import Replayed, replay, reused_attempts, set_out
 from foreplan.runs.rest import Rest
@@ -246,13 +246,13 @@ REST = 50.0  # at most so small a share of a run is spent on plans because of la
 def meanwhile_imported(options: Options) -> Iterator[None]:
     """While machines are waited for, import what the run needs next."""
     rooms = ["foreplan.history.repository"] if options.use_history else []
-    rooms += ["foreplan.ic"] if options.strategy == AUTO else []  # for its order, if it is blind
+    rooms += ["foreplan.ic"] if options.is_auto else []  # for its order, if it is blind
 
     def work() -> None:
         with suppress(Exception):  # who needs it says so
             for room in (*rooms, "numpy.ma"):  # which medians need
                 importlib.import_module(room)
-            if options.strategy == AUTO:
+            if options.is_auto:
                 registry.strategy(PLANNED)
 
     thread = threading.Thread(target=work, name="foreplan-imports", daemon=True)
@@ -315,7 +315,7 @@ def open_run(
             platform=platform,
             machines=tuple(machines.machine(p) for p in range(platform.n_processors)),
             estimates=prediction.estimates,
-            strategy=strategy,
+            strategy=registry.recorded_spec(strategy),
             rest=REST,
             options=options,
             functions=calls is not None,
@@ -335,7 +335,7 @@ def open_run(
             others=rest.others(),
             reads=estimating.reads(prediction.estimates.needs),
         )
-        driver, recorder = set_out(header), JournalRecorder()
+        driver, recorder = set_out(header, strategy), JournalRecorder()
         coordinator, tracker = driver.coordinator, driver.coordinator.tracker
         driver.planner = driver.planner and within_limits(driver.planner, coordinator)
         driver.executor, driver.recorder = machines, recorder
@@ -354,6 +354,11 @@ def open_run(
         session.whole = rest.complete
         tell_ways(session, calls, options)
         warn_of_limits(session, calls)
+        if not registry.is_recorded(header.strategy):
+            session.warn(
+                f"the strategy is an {header.strategy}, which no spec string makes again: this run "
+                "can neither be resumed nor be looked at later"
+            )
         session.warnings += rest.uncertain  # it is among the reasons that were told
         clock.set(0.0)
         recorder.note("beat", **moment(clock))
@@ -377,7 +382,7 @@ def find_rest(
     check_system()
     find_scheme(options.on).check(options.on)
     kept = options.tracker().kept
-    if options.strategy != AUTO:
+    if not options.is_auto:
         check_strategy(options.strategy, kept)
     check_work(workflow, calls, options)
     has_commands = calls is None or any(call is None for call in calls)

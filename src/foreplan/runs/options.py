@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
+from foreplan import registry
 from foreplan.errors import InputError
 from foreplan.executors.base import DEFAULT, examples, find_scheme
 
 if TYPE_CHECKING:
+    from foreplan.contracts import Order, Policy
     from foreplan.engine.budget import BudgetTracker
     from foreplan.engine.retries import RetryPolicy
     from foreplan.runs.entries import Header
@@ -88,11 +90,12 @@ class Options:
         Flag(f"Where: {examples()}.", kind=str, resume=f"Elsewhere than it began: {examples()}."),
     ] = DEFAULT
     strategy: Annotated[
-        str,
+        Any,  # a spec string, or a strategy of one's own
         Flag(
             "When to replan, and with which planner: `slack[planner=dls]`; see "
-            "`foreplan strategies`. "
-            "`auto`: planned once anything is known of the tasks' times."
+            "`foreplan strategies`. One of your own: `module:Class`. "
+            "`auto`: planned once anything is known of the tasks' times.",
+            kind=str,
         ),
     ] = "auto"
     directory: Annotated[
@@ -201,6 +204,11 @@ class Options:
             check_deadline(self.deadline)
 
     @property
+    def is_auto(self) -> bool:
+        """Whether the strategy follows from what is known of the tasks."""
+        return isinstance(self.strategy, str) and self.strategy == AUTO
+
+    @property
     def ends_by(self) -> float:
         """The deadline, as the coordinator keeps it."""
         return math.inf if self.deadline is None else self.deadline
@@ -234,7 +242,7 @@ class Options:
         kept["params"] = self.kept_params()
         if not self.params:
             del kept["params"]
-        return kept | {"on": self.place}
+        return kept | {"on": self.place, "strategy": registry.recorded_spec(self.strategy)}
 
     def kept_params(self) -> dict[str, Any]:
         """Return the values of parameters as the journal keeps them."""
@@ -299,16 +307,16 @@ def check_budget(budget: float) -> None:
         raise InputError(f"the budget must be a number from 0 on, not {budget:g}")
 
 
-def chosen_strategy(options: Options, blind: bool) -> str:
+def chosen_strategy(options: Options, blind: bool) -> str | Policy | Order:
     """The strategy that is asked for; `auto` depends on what is known, and on limits to keep."""
-    if options.strategy != AUTO:
-        return options.strategy
+    if not options.is_auto:
+        return cast("str | Policy | Order", options.strategy)
     return BLIND if blind and not options.limited else PLANNED
 
 
 def why(header: Header) -> str:
     """Why a run has set out with its strategy."""
-    if header.options.strategy != AUTO:
+    if not header.options.is_auto:
         return "asked for"
     if header.options.budget is not None:
         return "there was a budget to keep"

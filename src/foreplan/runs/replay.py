@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from foreplan import registry
+from foreplan.contracts import Order, Policy
 from foreplan.engine.coordinator import Coordinator
 from foreplan.engine.driver import Driver, record
 from foreplan.engine.state import RunState
+from foreplan.errors import ForeplanError
 from foreplan.model import ENDS, Run, Workflow
 from foreplan.model.events import (
     REUSED,
@@ -63,9 +65,9 @@ class Replayed:
         return live_record(self.driver, self.header.strategy, self.header.platform.n_processors)
 
 
-def set_out(header: Header) -> Driver:
-    """A run of which nothing was heard yet."""
-    policy, planner = registry.strategy(header.strategy)
+def set_out(header: Header, strategy: str | Policy | Order | None = None) -> Driver:
+    """A run of which nothing was heard yet; of a new one, with its `strategy` as it was given."""
+    policy, planner = registry.strategy(header.strategy if strategy is None else strategy)
     coordinator = Coordinator(
         header.workflow,
         header.platform,
@@ -127,6 +129,18 @@ class JournalReader:
         coordinator = self._replayed.driver.coordinator
         return _next(self._entries.popleft(), coordinator)
 
+    def _check_decided(self) -> None:
+        """Refuse a strategy from outside that is not what it was: its run cannot be told again."""
+        replayed = self._replayed
+        coordinator = replayed.driver.coordinator
+        strategy: Any = coordinator.policy or coordinator.order
+        if hasattr(strategy, "own") and replayed.decisions[-1] != replayed.journalled[-1]:
+            raise ForeplanError(
+                f"strategy {strategy.name} decides otherwise at {coordinator.now:g} s than it did "
+                f"when run {replayed.header.id} was driven: it has changed, or depends on more "
+                "than what it is asked; the run needs the strategy that it began with"
+            )
+
     def pass_notes(self) -> None:
         """Go on to what was heard next; what was decided then is kept beside what is now."""
         while self._entries and self._entries[0].get("t") not in HEARD:
@@ -134,6 +148,7 @@ class JournalReader:
             if content.get("t") == "commands":
                 self._replayed.decisions.append(commands_to_dict(self._decided))
                 self._replayed.journalled.append(content)
+                self._check_decided()
             else:
                 _note(self._replayed, content)
             if content.get("t") in ("commands", "resumed"):

@@ -44,7 +44,7 @@ from foreplan.runs.estimates import Estimating, Links, as_measured, with_links
 from foreplan.runs.growing import Growing, as_lost
 from foreplan.runs.home import RunHome
 from foreplan.runs.money import Lateness, Overdue, Spending, priced
-from foreplan.runs.options import AUTO, PLANNED
+from foreplan.runs.options import PLANNED
 from foreplan.runs.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
 from foreplan.runs.replay import found_up_to_date, live_record
 from foreplan.runs.requests import Requests
@@ -206,7 +206,7 @@ class Prepared:
 
 def knows_enough(header: Header, coordinator: Coordinator, estimating: Estimating) -> bool:
     """Whether it is time to plan: all that is left is of a kind that was measured."""
-    if coordinator.policy is not None or header.options.strategy != AUTO:
+    if coordinator.policy is not None or not header.options.is_auto:
         return False
     state, left = coordinator.state, coordinator.state.tasks(TaskState.WAITING)
     usable = np.count_nonzero(state.present() & (state.leaves() > state.now))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from foreplan import registry
+from foreplan.contracts import Planner
 from foreplan.errors import InputError, TooLateError, in_seconds, rounded_up
 from foreplan.model import Schedule, Situation
 from foreplan.quantities import amount, duration
@@ -29,17 +30,20 @@ def check_limits(budget: float | None, deadline: float | None, reserve: float = 
 
 
 def plan_within(
-    situation: Situation, planner: str | None, budget: float | None, deadline: float | None
+    situation: Situation,
+    planner: str | Planner | None,
+    budget: float | None,
+    deadline: float | None,
 ) -> Schedule:
     """The plan of a planner, or of the one that answers the question, if it keeps the limits."""
     default = Heft.name if deadline is None else "cheapest-in-time"
     default = default if budget is None else "best-affordable"
-    chosen: Any = registry.planner(default if planner is None else planner)
-    if deadline is not None and hasattr(chosen, "deadline"):
-        chosen = replace(chosen, deadline=min(deadline, chosen.deadline))
+    chosen = registry.planner(default if planner is None else planner)
+    if deadline is not None:
+        chosen = registry.at_latest(chosen, deadline)
     if budget is not None:
         chosen, situation = registry.within_budget(chosen), replace(situation, budget=budget)
-    schedule: Schedule = chosen.plan(situation)
+    schedule = chosen.plan(situation)
     if deadline is not None and ends_earlier(deadline, schedule.makespan):
         raise _too_late(schedule, situation, deadline)
     return schedule

@@ -100,7 +100,7 @@ class Stage:
         return self.planner.plan(self.coordinator.situation())
 
 
-def before_start(workflow: Workflow, expected: Expectation, planner: str) -> Stage:
+def before_start(workflow: Workflow, expected: Expectation, planner: str | Planner) -> Stage:
     """Nothing has started."""
     platform, estimates = expected.platform, expected.estimates
     coordinator = Coordinator(workflow, platform, estimates, Static())
@@ -110,7 +110,11 @@ def before_start(workflow: Workflow, expected: Expectation, planner: str) -> Sta
 
 
 def in_progress(
-    home: RunHome, contents: Contents, replayed: Replayed, status: str, planner: str | None
+    home: RunHome,
+    contents: Contents,
+    replayed: Replayed,
+    status: str,
+    planner: str | Planner | None,
 ) -> Stage:
     """A run that is not done yet; one that nobody drives goes on as if resumed now."""
     header, coordinator = replayed.header, replayed.driver.coordinator
@@ -212,7 +216,7 @@ def _take_up(coordinator: Coordinator, planner: Planner | None, driven: bool) ->
     return notes
 
 
-def of_run(home: RunHome, planner: str | None = None, use_history: bool = True) -> Stage:
+def of_run(home: RunHome, planner: str | Planner | None = None, use_history: bool = True) -> Stage:
     """A run as its journal tells it; of one that is all done, the next one like it."""
     status = summarise(home).status
     contents = read(home.journal)
@@ -222,14 +226,14 @@ def of_run(home: RunHome, planner: str | None = None, use_history: bool = True) 
     return in_progress(home, contents, replayed, status, planner)
 
 
-def _next_like(replayed: Replayed, planner: str | None, use_history: bool) -> Stage:
+def _next_like(replayed: Replayed, planner: str | Planner | None, use_history: bool) -> Stage:
     header, over = replayed.header, replayed.driver.coordinator
     expected = _expected(replayed, use_history)
     platform, estimates = expected.platform, expected.estimates
     # what is simulated goes on over its budget, as for a run in progress
     budget = over.tracker.budget if over.tracker.kept else None
     options = replace(header.options, budget=budget, over_budget=CONTINUE)
-    strategy = chosen_strategy(options, expected.blind)
+    strategy = str(chosen_strategy(options, expected.blind))  # as the journal has it
     policy, own = registry.strategy(strategy)
     just_in_time = isinstance(policy, Order)
     coordinator = Coordinator(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foreplan.contracts import TAKEN, Notice, Verdict, Watch
+from foreplan.contracts import TAKEN, Notice, Planner, Verdict, Watch
 from foreplan.engine.kernels.decisions import NO_START, Conduct
 from foreplan.model import Freedom, Reuse, Schedule, Situation
 from foreplan.model.events import ProcessorGone, ProcessorJoined, ProcessorLeaving, Woken
@@ -49,7 +49,7 @@ class _GlobalPositioning:
     freedom: ClassVar[Freedom] = Freedom.RESTART
     reuse: ClassVar[Reuse] = Reuse.NEVER
     stays: ClassVar[bool] = False
-    planner: str = "gtp"
+    planner: str | Planner = "gtp"
     period: Period = DEFAULT
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:

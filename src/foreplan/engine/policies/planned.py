@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from foreplan.contracts import TAKEN, Notice, Verdict, Watch
+from foreplan.contracts import TAKEN, Notice, Planner, Verdict, Watch
 from foreplan.engine.kernels.decisions import EVERY_START, NO_START, SLACK, SPARE, Conduct
 from foreplan.errors import InputError
 from foreplan.model import Freedom, Reuse, Schedule, Situation
@@ -34,7 +34,7 @@ class Static:
     freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
     reuse: ClassVar[Reuse] = Reuse.IN_PLACE
     stays: ClassVar[bool] = False
-    planner: str = "heft"
+    planner: str | Planner = "heft"
 
     def watch(self, plan: Schedule, situation: Situation) -> Watch:
         """Nothing is late enough."""
@@ -71,7 +71,7 @@ class _LateStarts:
     freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
     reuse: ClassVar[Reuse] = Reuse.IN_PLACE
     stays: ClassVar[bool] = False
-    planner: str = "heft"
+    planner: str | Planner = "heft"
 
     def decide(self, notice: Notice, situation: Situation, plan: Schedule) -> bool:
         """Before a start that is late."""
@@ -151,7 +151,7 @@ class DlsSr(Spare):
     """
 
     name: ClassVar[str] = "dls/sr"
-    planner: str = "dls"
+    planner: str | Planner = "dls"
     conduct = Spare.conduct
 
 
@@ -169,7 +169,7 @@ class Aheft:
     freedom: ClassVar[Freedom] = Freedom.NOT_STARTED
     reuse: ClassVar[Reuse] = Reuse.IN_PLACE
     stays: ClassVar[bool] = False
-    planner: str = "heft"
+    planner: str | Planner = "heft"
     threshold: float = 0.2
     learn: bool = True
     second: bool = True
