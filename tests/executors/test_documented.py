@@ -1,4 +1,4 @@
-"""The executor of docs/executors.md passes the conformance suite, and `run` finds it."""
+"""The executors of docs/executors.md pass the conformance suite, and `run` finds them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from executors.sites import REAL, Site
 from foreplan.executors.base import Workload
 
 PAGE = Path(__file__).parents[2] / "docs" / "executors.md"
-HAS = REAL | {"stops", "keeps", "tails"}
-ENTRIES = [entry for entry in FOR_ALL + FOR_REAL if entry.needs <= HAS]
 
 
-def code() -> str:
+def code(mark: str = "SCHEME = ") -> str:
     """The executor as the page shows it."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    [found] = [block for block in blocks if "SCHEME = " in block]
+    [found] = [block for block in blocks if mark in block]
     return str(found)
 
 
@@ -38,18 +36,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The package of the page, as an installer would leave it."""
     folder = tmp_path_factory.mktemp("site-packages")
     (folder / "foreplan_hosts.py").write_text(code())
+    (folder / "foreplan_pool.py").write_text(code("class Pool("))
     info = folder / "foreplan_hosts-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: foreplan-hosts\nVersion: 1\n")
-    declared = re.search(r'hosts = "(.*)"', PAGE.read_text())
-    assert declared is not None
-    (info / "entry_points.txt").write_text(f"[foreplan.executors]\nhosts = {declared[1]}\n")
+    declared = re.findall(r'\b((?:hosts|pool) = )"(.*?)"', PAGE.read_text())
+    lines = ["[foreplan.executors]", *map("".join, declared)]
+    (info / "entry_points.txt").write_text("\n".join(lines))
     sys.path.insert(0, str(folder))
     try:
         yield folder
     finally:
         sys.path.remove(str(folder))
-        sys.modules.pop("foreplan_hosts", None)
+        for name in ("foreplan_hosts", "foreplan_pool"):
+            sys.modules.pop(name, None)
 
 
 class Hosts(Site):
@@ -65,14 +65,39 @@ class Hosts(Site):
         return not executor.inbox.empty()
 
 
-def test_it_is_short() -> None:
+class Pool(Site):
+    """Two processes of a pool, or four."""
+
+    def executor(self, bench: Bench, **options: Any) -> Any:
+        pool = importlib.import_module("foreplan_pool").Pool(4 if options.get("wide") else 2)
+        work = Workload(bench.workflow, bench.calls, bench.dir)
+        return pool.open(pool, work, bench.home, bench.clock)
+
+    def queued(self, executor: Any) -> bool:
+        return not executor.inbox.empty()
+
+
+SITES = (
+    Hosts("hosts", REAL | {"stops", "keeps", "tails"}),
+    Pool("pool", REAL | {"keeps", "wide"}, functions=True),
+)
+PAIRS = [
+    pytest.param(site, entry, id=f"{site.name}-{entry.check.__name__}")
+    for site in SITES
+    for entry in FOR_ALL + FOR_REAL
+    if entry.needs <= site.has
+]
+
+
+def test_they_are_short() -> None:
     assert len(code().splitlines()) <= 130
+    assert len(code("class Pool(").splitlines()) <= 60
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("entry", ENTRIES, ids=[entry.check.__name__ for entry in ENTRIES])
-def test_check(entry: Entry, tmp_path: Path) -> None:
-    site, places = Hosts("hosts", HAS), list[Path]()
+@pytest.mark.parametrize(("site", "entry"), PAIRS)
+def test_check(site: Site, entry: Entry, tmp_path: Path) -> None:
+    places = list[Path]()
 
     @contextmanager
     def open(works: Any, again: bool = False, **options: Any) -> Iterator[Bench]:

@@ -124,12 +124,23 @@ def find_scheme(on: Any) -> Scheme:
                 return _of_folder(own)
         if (found := _declared(name)) is not None:
             return found
+    elif (pool := _as_pool(on)) is not None:
+        return pool
     else:
         packages = {kind.__module__.partition(".")[0] for kind in type(on).__mro__}
         for name in _own():
             if _of_folder(name).package in packages:
                 return _of_folder(name)
     raise no_place(on)
+
+
+def _as_pool(on: Any) -> Scheme | None:
+    """Return a pool that is given itself, or as its class."""
+    from foreplan.executors.function_pool import FunctionPool
+
+    if isinstance(on, type) and issubclass(on, FunctionPool):
+        return on()
+    return on if isinstance(on, FunctionPool) else None
 
 
 def no_place(on: Any) -> InputError:
@@ -162,12 +173,15 @@ def _declared(name: str) -> Scheme | None:
 
     for entry in entry_points(group=GROUP, name=name):
         try:
-            found: Scheme = entry.load()
+            found = entry.load()
         except (ImportError, AttributeError) as error:
             raise ForeplanError(
                 f"the executor {name!r} ({entry.value}) is broken: {error}"
             ) from error
-        return found
+        scheme = found() if isinstance(found, type) else found
+        if not isinstance(scheme, Scheme):
+            raise ForeplanError(f"the executor {name!r} ({entry.value}) is not a Scheme")
+        return scheme
     return None
 
 

@@ -192,7 +192,8 @@ class LocalExecutor(Listening[LocalAttempt]):
         processors = range(self.platform.n_processors if self._known else 0)
         joined = [ProcessorJoined(p, 0.0) for p in processors if p < self._usable]
         gone = [ProcessorGone(p, 0.0) for p in processors if p >= self._usable]
-        return self.stamped([*joined, *ends, *lost, *gone])
+        # before the ends: what follows from those must not start there
+        return self.stamped([*joined, *gone, *ends, *lost])
 
     def result(self, task: int) -> Any:
         """The result of a function that has finished."""

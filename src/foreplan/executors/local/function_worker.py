@@ -194,7 +194,8 @@ def _tell_error(error: BaseException, doing: str) -> dict[str, str]:
     last = traceback.format_exception_only(type(error), error)[-1].strip()[:_LONGEST_LINE]
     if type(error).__name__ == "NoPartError":  # it says all itself
         doing, last = "", str(error)
-    print("\n".join(lines), file=sys.stderr)
+    if __name__ == "__main__":  # a process of this file, whose stderr is the attempt's log
+        print("\n".join(lines), file=sys.stderr)
     return {
         "error": f"{doing}: {last}" if doing else last,
         "traceback": "\n".join(lines[-_TRACE_LINES:]),
