@@ -127,13 +127,15 @@ def test_objects_wherever_a_spec_string_is_taken(
     assert len({run.makespan for run in runs}) == 1
     assert runs[0].plans
     assert [run.strategy for run in runs[1:3]] == ["slack", "slack[planner=ranked]"]
-    events, native = (foreplan.simulate(wf, pf, Often(), by_events=e, **world) for e in (1, 0))
+    events, native = (
+        foreplan.simulate(wf, pf, Often(), by_events=e, **world) for e in (True, False)
+    )
     assert events.makespan == native.makespan
     assert native.considered > 3
 
 
 def test_comparisons_in_several_processes(wf: foreplan.Workflow, pf: foreplan.Platform) -> None:
-    chosen = ["slack", Slack(planner=Ranked()), Often(seconds=9), Backwards(), Fifo()]
+    chosen: list[Any] = ["slack", Slack(planner=Ranked()), Often(seconds=9), Backwards(), Fifo()]
     one, two = (foreplan.compare(wf, pf, chosen, runs=6, jobs=jobs) for jobs in (1, 2))
     names = ["slack", "slack[planner=ranked]", "often[seconds=9]", "backwards", "fifo"]
     assert [figures.strategy for figures in one.overall] == names
@@ -146,7 +148,7 @@ def test_comparisons_in_several_processes(wf: foreplan.Workflow, pf: foreplan.Pl
 class Nameless(Ranked):
     """Its name is no text."""
 
-    name = 5  # type: ignore[assignment, misc]
+    name = 5  # type: ignore[assignment]
 
 
 class Renamed(Ranked):
@@ -168,7 +170,7 @@ class Free(Static):
     """Its freedom is none."""
 
     name: ClassVar[str] = "free"
-    freedom = 1  # type: ignore[assignment, misc]
+    freedom = 1  # type: ignore[assignment]
 
 
 class Undispatched(Backwards):
@@ -198,7 +200,7 @@ def test_what_is_no_planner_or_strategy(
 ) -> None:
     if given is None:
         with pytest.raises(InputError, match=problem):
-            registry.planner(given)
+            registry.planner(given)  # type: ignore[arg-type]
         return
     call: Callable[..., Any] = foreplan.plan if kind == "planner" else foreplan.simulate
     with pytest.raises(InputError, match=problem):
@@ -314,6 +316,7 @@ def test_names_are_written_as_they_are_read(package: Path) -> None:
     assert spec_of(made) == "wide[width=3,share=0.5]"
     chosen: Any = registry.strategy("planners_of_mine:Reverse")[0]
     assert registry.recorded_spec(chosen) == "planners_of_mine:Reverse"
+    own: Any
     for own, recorded in (
         (Often(seconds=2), f"{__name__}:Often[seconds=2]"),
         (Slack(planner=Ranked(4)), f"slack[planner={__name__}:Ranked[width=4]]"),
