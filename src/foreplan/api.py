@@ -325,8 +325,8 @@ def run(
     """Run a workflow of commands, or a Flow of functions, on real machines, and wait for its end.
 
     `on` is `local` (the default), `local:4`, `local:cores=4,memory=8GB`, `dask://host:port`,
-    `tls://host:port` or a Client of Dask. Files are read and written in `dir`, where
-    `.foreplan/runs` keeps the run's journal.
+    `tls://host:port`, a Client of Dask or a pool of one's own. Files are read and written in `dir`,
+    where `.foreplan/runs` keeps the run's journal.
     `resume` names a run there, which goes on as it was asked for then, and there too unless `on` is
     given. The `strategy` is a spec string or a strategy of one's own. With `limit` tasks are held
     to the cores and memory that they ask for.

@@ -256,14 +256,14 @@ def _import_class(kind: _Kind, address: str, shown: str) -> type[Any]:
             f"{kind.word} {shown} is defined in another program than this one: use that program, "
             "or put the class into a module"
         )
-    _look_here()
+    here = _look_here()
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:  # whatever the module does
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             raise InputError(
-                f"{kind.word} {shown}: there is no module {error.name!r} in {os.getcwd()} or where "
-                "Python looks for modules"
+                f"{kind.word} {shown}: there is no module {error.name!r} in {here} or where Python "
+                "looks for modules"
             ) from None
         raise InputError(
             f"{kind.word} {shown}: the module fails: {describe_error(error)}"
@@ -278,11 +278,15 @@ def _import_class(kind: _Kind, address: str, shown: str) -> type[Any]:
     return found
 
 
-def _look_here() -> None:
-    """Find modules in the current directory, as `python -m` does."""
-    here = os.getcwd()
+def _look_here() -> str:
+    """Find modules in the current directory, as `python -m` does; return its name."""
+    try:
+        here = os.getcwd()
+    except OSError:  # it was removed
+        return "the current directory"
     if not sys.flags.safe_path and not {"", here}.intersection(sys.path):
         sys.path.insert(0, here)
+    return here
 
 
 def _choose(kind: _Kind, spec: Any) -> Any:

@@ -43,6 +43,8 @@ class Ranked:
                 raise ZeroDivisionError("by purpose")
             case "early":
                 return replace(made, start=made.start - 1)
+            case "narrow":
+                return replace(made, cores=None)
             case "nothing":
                 return None  # type: ignore[return-value]
             case "none":
@@ -241,6 +243,11 @@ def test_invalid_schedules_and_limits(wf: foreplan.Workflow, pf: foreplan.Platfo
         foreplan.plan(wf, pf, Frugal(), budget=1)
     with pytest.raises(PlanningError, match="there is no plan"):
         foreplan.plan(wf, pf, Ranked(fault="none"))
+    wide = foreplan.load({"tasks": {"a": {"cost": 1, "cores": 2}}})
+    two = foreplan.load_platform({"processors": {"p": {"host": "h"}, "q": {"host": "h"}}})
+    assert foreplan.plan(wide, two, Ranked()).makespan == foreplan.plan(wide, two).makespan
+    with pytest.raises(InvalidScheduleError, match="'a' is given 1 cores, which it cannot take"):
+        foreplan.plan(wide, two, Ranked(fault="narrow"))
     late = foreplan.plan(wf, pf, Frugal(), deadline=1e6)
     assert late.planner == "frugal[deadline=1000000]"
 

@@ -140,11 +140,16 @@ def _durations(s: Schedule, situation: Situation, begun: BoolArray, slop: float)
             if (situation.cost[t, _cores(s, t)] > situation.cost[t, s.processor[t]]).any():
                 violations.append(f"task {_task(s, t)} has a slower core than its first")
     wrong = ~begun & ~(np.abs(s.finish - s.start - needed) <= slop)
-    return violations + [
-        f"task {_task(s, t)} takes {s.finish[t] - s.start[t]:g} on {_processor(s, t)}, "
-        f"but its cost there is {needed[t]:g}"
-        for t in np.flatnonzero(wrong)
-    ]
+    for t in np.flatnonzero(wrong).tolist():
+        if np.isnan(needed[t]):
+            given = len(_cores(s, t))
+            violations.append(f"task {_task(s, t)} is given {given} cores, which it cannot take")
+            continue
+        violations.append(
+            f"task {_task(s, t)} takes {s.finish[t] - s.start[t]:g} on {_processor(s, t)}, "
+            f"but its cost there is {needed[t]:g}"
+        )
+    return violations
 
 
 def _share(situation: Situation, task: int, width: int) -> float:

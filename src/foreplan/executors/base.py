@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -136,11 +137,11 @@ def find_scheme(on: Any) -> Scheme:
 
 def _as_pool(on: Any) -> Scheme | None:
     """Return a pool that is given itself, or as its class."""
-    from foreplan.executors.function_pool import FunctionPool
-
-    if isinstance(on, type) and issubclass(on, FunctionPool):
-        return on()
-    return on if isinstance(on, FunctionPool) else None
+    module = sys.modules.get("foreplan.executors.function_pool")  # whose class it would be
+    if module is None:
+        return None
+    made = on() if isinstance(on, type) and issubclass(on, module.FunctionPool) else on
+    return made if isinstance(made, module.FunctionPool) else None
 
 
 def no_place(on: Any) -> InputError:
