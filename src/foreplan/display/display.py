@@ -29,7 +29,6 @@ from foreplan.executors.base import find_scheme
 from foreplan.files import clean, near
 from foreplan.quantities import duration, first_few, many
 from foreplan.runs.home import RunHome
-from foreplan.runs.options import AUTO
 
 if TYPE_CHECKING:
     from foreplan.model.events import Event, TaskFailed
@@ -122,8 +121,7 @@ class Display:
             return f"run {header.id} is resumed: {self.done_before} of {many(n, 'task')} done"
         processors = many(session.coordinator.platform.n_processors, "processor")
         where = header.options.place
-        asked = header.options.strategy
-        by = "" if asked == AUTO else f", strategy {asked}"
+        by = "" if header.options.is_auto else f", strategy {header.strategy}"
         return f"run {header.id}: {many(n, 'task')} on {processors} ({where}){by}"
 
     def happened(self, session: Session, events: list[Event]) -> None:
