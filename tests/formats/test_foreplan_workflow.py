@@ -99,7 +99,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"tasks": {"a": {"cost": {"1": 1, 1: 2}}}}, "tasks.a.cost", "'1' is given twice"),
     ({"tasks": {"a": {"category": 3}}}, "tasks.a.category", "expected a string, not 3"),
     ({"tasks": {"a": {"run": ["ls"]}}}, "tasks.a.run", "expected a string, not ['ls']"),
-    ({"tasks": {"a": {"inputs": "f"}}}, "tasks.a.inputs", "expected a list, not 'f'"),
+    ({"tasks": {"a": {"inputs": None}}}, "tasks.a.inputs", "not null; for none, leave it out"),
     ({"tasks": {"a": {"inputs": ["f", "f"]}}}, "tasks.a.inputs", "'f' is listed twice"),
     (
         {"tasks": {"a": {"outputs": ["f"]}, "b": {"outputs": ["f"]}}},

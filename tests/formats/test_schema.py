@@ -121,6 +121,8 @@ tasks:
   b: {inputs: {all: "o{i}"}, outputs: [x], protected: true}
   c: {inputs: [ref, {all: "o{i}", only: $i != 2}], cores: [1, 2], parallel: 0.9}
   d: {cores: [1, 2], parallel: {1: 60, 2: 35}, memory: 2 * inputs, gpus: 1, on: fast*}
+  e: {inputs: y z, outputs: {path: v, temp: true}, ignores: w, after: d}
+  f: {outputs: 7, inputs: v}
 """
 BAD = """\
 {}
@@ -139,7 +141,9 @@ tasks: {a: {cost: -1}}
 ---
 tasks: {a: {run: [echo]}}
 ---
-tasks: {a: {inputs: x}}
+tasks: {a: {inputs: }}
+---
+tasks: {a: {after: }}
 ---
 tasks: {a: {inputs: {al: x}}}
 ---

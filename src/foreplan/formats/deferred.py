@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreplan.errors import InputError
-from foreplan.formats.fields import shown, wrong
+from foreplan.formats.fields import as_list, shown, wrong
 from foreplan.formats.loops import MatchedPath, PathPattern, matched_paths
 from foreplan.formats.parts import FOREACH, files_of
 from foreplan.formats.placeholders import replace_references
@@ -263,6 +263,6 @@ def with_waits(body: Body, loops: Sequence[LaterLoop], made: Collection[str], ta
 
 
 def names_in(after: object) -> list[str]:
-    """Return the tasks that a task lists under `after`; what is no such list is refused later."""
-    is_list = isinstance(after, list | tuple) and all(isinstance(name, str) for name in after)
-    return [*after] if is_list else []  # type: ignore[misc]
+    """Return the tasks that a task lists under `after`; wrong entries are refused later."""
+    names = [name for name in as_list(after) if isinstance(name, str)]
+    return names if len(names) == len(as_list(after)) else []

@@ -79,6 +79,20 @@ def listed(section: object, *place: str | int) -> Sequence[object]:
     return sequence([] if section is None else section, *place)
 
 
+def as_list(value: object) -> Sequence[object]:
+    """Return the entries of a field that takes one entry or a list of them."""
+    if value is None:
+        return []
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def one_or_more(value: object, *place: str | int) -> Sequence[object]:
+    """Return the entries of a field that must have a value: one entry, or a list of them."""
+    if value is None:
+        raise wrong("expected a name or a list of names, not null; for none, leave it out", *place)
+    return as_list(value)
+
+
 def named(section: object, kind: str, *place: str | int) -> dict[str, object]:
     """The entries of a section, which may be empty, by their names, each given once."""
     entries: dict[str, object] = {}

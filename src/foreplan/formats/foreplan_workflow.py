@@ -12,12 +12,14 @@ import numpy as np
 from foreplan.arrays import FloatArray
 from foreplan.errors import InputError
 from foreplan.formats.fields import (
+    as_list,
     check_fields,
     listed,
     mapping,
     name,
     named,
     number,
+    one_or_more,
     place_of,
     plain,
     required,
@@ -337,7 +339,7 @@ def _is_said(fields: Fields, key: str, *place: str | int, default: bool = False)
 
 def _output_marks(fields: Fields, task: str) -> dict[str, tuple[str, ...]]:
     """The outputs that are temporary or protected: each says so, or the task for all of them."""
-    outputs = listed(fields.get("outputs"), "tasks", task, "outputs")
+    outputs = as_list(fields.get("outputs"))
     if _MARKS.isdisjoint(fields) and all(type(entry) is str for entry in outputs):
         return {}
     whole = {key: _is_said(fields, key, "tasks", task) for key in OUTPUT_MARKS}
@@ -468,7 +470,7 @@ def _file_list(fields: Fields, task: str, field: str) -> Sequence[str]:
         return ()
     place = ("tasks", task, field)
     path = _output_path if field == "outputs" else name
-    files = [path(f, *place) for f in sequence(fields[field], *place)]
+    files = [path(f, *place) for f in one_or_more(fields[field], *place)]
     if len(set(files)) < len(files):
         repeated = next(f for i, f in enumerate(files) if f in files[:i])
         raise wrong(f"the file {shown(repeated)} is listed twice", *place)

@@ -7,7 +7,7 @@ from typing import Any
 
 from foreplan.errors import InputError
 from foreplan.formats.deferred import MadeFiles
-from foreplan.formats.fields import check_fields, mapping, name, sequence, shown, unknown, wrong
+from foreplan.formats.fields import check_fields, mapping, name, one_or_more, shown, unknown, wrong
 from foreplan.formats.parts import files_of
 from foreplan.formats.texts import parse_yaml
 from foreplan.model import Item, Workflow
@@ -66,7 +66,7 @@ class Expansions:
 
     def _waits(self, task: str) -> list[str]:
         place = ("tasks", task, "after")
-        others = [name(other, *place) for other in sequence(self._bodies[task]["after"], *place)]
+        others = [name(other, *place) for other in one_or_more(self._bodies[task]["after"], *place)]
         for k, other in enumerate(others):
             if other not in self._bodies:
                 raise unknown("task", other, self._bodies, *place)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreplan.errors import InputError
-from foreplan.formats.fields import check_fields, mapping, named, place_of
+from foreplan.formats.fields import as_list, check_fields, mapping, named, place_of
 from foreplan.formats.origins import SourceText
 from foreplan.formats.placeholders import has_placeholders
 
@@ -102,8 +102,7 @@ class Expansion:
 
 def gathers(inputs: object) -> bool:
     """Whether inputs ask for all files of a loop."""
-    listed = inputs if isinstance(inputs, list | tuple) else [inputs]
-    return any(isinstance(entry, Mapping) and ALL in entry for entry in listed)
+    return any(isinstance(entry, Mapping) and ALL in entry for entry in as_list(inputs))
 
 
 def needs_expansion(key: str, body: Fields) -> bool:
@@ -115,9 +114,8 @@ def needs_expansion(key: str, body: Fields) -> bool:
 
 def files_of(entries: object) -> list[str]:
     """The files that a task lists, as a command names them."""
-    if not isinstance(entries, list | tuple):
-        return []
-    paths = (entry.get("path") if isinstance(entry, Mapping) else entry for entry in entries)
+    listed = as_list(entries)
+    paths = (entry.get("path") if isinstance(entry, Mapping) else entry for entry in listed)
     return [str(path) for path in paths if isinstance(path, str | int)]
 
 

@@ -13,6 +13,7 @@ from foreplan.formats.fields import (
     name,
     named,
     number,
+    one_or_more,
     place_of,
     plain,
     sane,
@@ -202,8 +203,5 @@ def pools_of(fields: Fields, *place: Place) -> dict[str, float]:
 
 def names_of(fields: Fields, key: str, *place: Place) -> tuple[str, ...]:
     """Names or patterns: one, or a list of them."""
-    value = fields.get(key, ())
-    if isinstance(value, str):
-        value = [value]
-    names = [name(one, *place, key) for one in sequence(value, *place, key)]
+    names = [name(one, *place, key) for one in one_or_more(fields.get(key, ()), *place, key)]
     return tuple(dict.fromkeys(names))

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from foreplan.errors import InputError
 from foreplan.formats.conditions import conditions_of
 from foreplan.formats.deferred import Globs, LaterLoop
-from foreplan.formats.fields import check_fields, name, shown, string, unknown, wrong
+from foreplan.formats.fields import as_list, check_fields, name, shown, string, unknown, wrong
 from foreplan.formats.loops import (
     MOST,
     Cell,
@@ -323,8 +323,9 @@ class Makers:
 
     def adders(self, section: object, scope: Variables, *place: Place) -> object:
         """The tasks that add those who make what inputs gather; a Column, if rows differ."""
-        entries = section if isinstance(section, list | tuple) else [section]
-        texts = (entry[ALL] for entry in entries if isinstance(entry, Mapping) and ALL in entry)
+        texts = (
+            entry[ALL] for entry in as_list(section) if isinstance(entry, Mapping) and ALL in entry
+        )
         parts: list[object] = []  # lists, or Columns of lists
         for text in dict.fromkeys(text for text in texts if isinstance(text, str)):
             bound, groups = self._bound(text, scope), dict[tuple[str, ...], list[str]]()
@@ -501,10 +502,9 @@ def prepare(
     if globs.patterns and IF in body:
         section = body[IF]
         conditions = conditions_of(section, [*loop, *params], "tasks", key, IF)
-        listed = section if isinstance(section, list | tuple) else [section]
         known = [
             text
-            for text, condition in zip(listed, conditions, strict=True)
+            for text, condition in zip(as_list(section), conditions, strict=True)
             if globs.patterns.keys().isdisjoint(_split(one)[0] for one in condition.references)
         ]
         body = {**body, IF: known}
@@ -552,7 +552,7 @@ def shared_name(template: Template, variables: Collection[str]) -> str:
 
 def outputs_of(template: Template) -> list[str]:
     """The outputs of all tasks of a template."""
-    entries = template.body.get("outputs") or []
+    entries = template.body.get("outputs")
     if template.names:
         entries = fill(entries, template.scope, *template.place, "outputs")
     rows = entries if isinstance(entries, Column) else [entries] if template.names else []
@@ -696,8 +696,8 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
     if scope.loop and (alike := _category_of(template.key)):
         filled.setdefault("category", alike)
     if adders := makers.adders(template.body.get("inputs"), scope, *place):
-        parts = [filled.get("after") or [], adders]
-        filled["after"] = _in_rows(parts, lambda row: [*dict.fromkeys([*row[0], *row[1]])])
+        parts = [filled.get("after"), adders]
+        filled["after"] = _in_rows(parts, lambda row: [*dict.fromkeys([*as_list(row[0]), *row[1]])])
     if "run" in filled:
         command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
         files = {
