@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from foreplan.quantities import amount, duration, first_few
+from foreplan.quantities import amount, duration, first_few, shortened
 
 
 class ForeplanError(Exception):
@@ -95,6 +95,18 @@ class InvalidScheduleError(RulesBrokenError):
     """A schedule breaks a rule; `violations` names each one."""
 
     what = "schedule"
+
+
+def place_of(*parts: str | int) -> str:
+    """A place in a document: ("tasks", "n3", "cost") is tasks.n3.cost, ("edges", 4) edges[4]."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            short = shortened(part if part.isprintable() else repr(part)[1:-1])
+            text += f".{short}" if text else short
+    return text
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

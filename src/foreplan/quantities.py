@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+LONGEST = 80  # characters of a value in a message
+
 _SHORT = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _LONG = (("d", 86400), ("h", 3600), ("min", 60))
 _STEPS = (8640000, 360000, 6000, 100, 1)  # a day, an hour, a minute, a second in hundredths
@@ -96,7 +98,7 @@ def against(actual: float, planned: float) -> str:
     return f"{actual / planned - 1:+.1%}" if planned > 0 else "-"
 
 
-def shortened(text: str, longest: int) -> str:
+def shortened(text: str, longest: int = LONGEST) -> str:
     """Without its middle: the ends of a name say what kind of thing it is, and which one."""
     if len(text) <= longest:
         return text

@@ -24,6 +24,7 @@ from foreplan.model.filenames import (
 )
 from foreplan.model.surroundings import Surroundings
 from foreplan.model.workflow import Workflow
+from foreplan.quantities import shortened
 from foreplan.redirections import SHELL, redirection_targets
 
 _TAKES_C = re.compile(r"(|a|ba|da|fi|k|mk|z)sh|(python|pypy)[\d.]*")
@@ -52,9 +53,10 @@ def shell_words(shell: str) -> list[str]:
     try:
         words = shlex.split(shell)
     except ValueError as error:
-        raise InputError(f"{shell!r} is no shell: {str(error).lower()}") from None
+        raise InputError(f"{shortened(shell)!r} is no shell: {str(error).lower()}") from None
     if not words or not words[0] or "\0" in shell:
-        raise InputError(f"{shell!r} is no shell: say, for example, 'bash -e' or 'perl -e'")
+        example = "say, for example, 'bash -e' or 'perl -e'"
+        raise InputError(f"{shortened(shell)!r} is no shell: {example}")
     known = _TAKES_C.fullmatch(os.path.basename(words[0])) is not None
     if known and not any(_C_OPTION.fullmatch(word) for word in words[1:]):
         words.append("-c")
@@ -237,7 +239,7 @@ def check_listed(workflow: Workflow) -> None:
                 or name in _PARTS.split(file)
                 for file in listed
             ):
-                raise made.forgotten(workflow.task_names[task], word, name)
+                raise workflow.task_error(task, made.forgotten(task, word, name), "run")
 
 
 IS_INPUT = "is one of its inputs: write to another file"
@@ -273,13 +275,13 @@ def check_redirections(workflow: Workflow, directory: str | None = None) -> None
             elif name in workflow.spec(task).ignores:
                 continue
             elif (file := made.file(name)) in made.by:
-                problem = f"{workflow.task_names[made.by[file]]} makes: write to another file"
+                problem = f"{workflow.name_task(made.by[file])} makes: write to another file"
             elif directory is not None and os.path.isfile(os.path.join(directory, name)):
                 problem = IS_THERE
             if problem:
-                task_name = workflow.task_names[task]
-                message = f"{task_name} redirects output to {name}, which {problem}"
-                raise InputError(message, key=task_name)
+                by = shortened(workflow.task_names[task])
+                message = f"{by} redirects output to {shortened(name)}, which {problem}"
+                raise workflow.task_error(task, message, "run")
 
 
 def is_among(name: str, files: Iterable[str]) -> bool:
@@ -304,7 +306,8 @@ class _Made:
     """The files that tasks make, and the folders that they are in."""
 
     def __init__(self, workflow: Workflow) -> None:
-        names, self._tasks = workflow.item_names or (), workflow.task_names
+        self._workflow = workflow
+        names = workflow.item_names or ()
         makers = workflow.item_producer.tolist()
         self.by = {n: makers[i] for i, n in enumerate(names) if n is not None and makers[i] >= 0}
         self._holders = Holders(self.by)
@@ -348,12 +351,12 @@ class _Made:
         """What a task makes that is meant by a name: it may be of a folder, or in a directory."""
         return name if name in self.by else self._inside.get(name) or self._holder(name) or name
 
-    def forgotten(self, task: str, word: str, name: str) -> InputError:
-        """What was forgotten, and what to do."""
+    def forgotten(self, task: int, word: str, name: str) -> str:
+        """Return which file a task does not list, and what to do."""
         file = self.file(name)
-        said = word if word == file else f"{word}, and so {file}"
-        return InputError(
-            f"{task} names {said}, which {self._tasks[self.by[file]]} makes: list it under inputs "
-            "(or under ignores, if it is not meant)",
-            key=task,
+        files = shortened(word) if word == file else f"{shortened(word)}, and so {shortened(file)}"
+        maker = self._workflow.name_task(self.by[file])
+        return (
+            f"{shortened(self._workflow.task_names[task])} names {files}, which {maker} makes: "
+            "list it under inputs (or under ignores, if it is not meant)"
         )

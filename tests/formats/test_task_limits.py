@@ -86,7 +86,7 @@ def test_a_wrong_shell_of_the_workflow_is_an_error() -> None:
         ("shell", "", "is no shell"),
         ("shell", ["bash", "-c"], "expected a string"),
         ("shell", "bash '", "no closing quotation"),
-        ("ignores", "x", "expected a list"),
+        ("ignores", None, "expected a name or a list"),
         ("ignores", ["x", "x"], "listed twice"),
         ("cache", "yes", "expected true or false, not 'yes'"),
         ("cache", None, "expected true or false, not null"),

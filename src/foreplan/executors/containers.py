@@ -14,6 +14,7 @@ from foreplan.errors import InputError
 from foreplan.executors.workspace import AttemptError
 from foreplan.model.surroundings import APPTAINER, DOCKER, Surroundings
 from foreplan.model.workflow import Workflow
+from foreplan.quantities import shortened
 from foreplan.shell import shell_words
 
 # which shell there is only it itself knows; the command is its name
@@ -111,11 +112,11 @@ def check_surroundings(workflow: Workflow, data: str) -> None:
         if around is None or not around.is_wrapped or around in seen:
             continue
         seen.add(around)
-        name = workflow.task_names[task]
+        name = shortened(workflow.task_names[task])
         try:
             find_conda() if around.conda is not None else find_engine(around)
         except AttemptError as error:
-            raise InputError(f"{name} cannot be run: {error}") from None
+            raise workflow.task_error(task, f"{name} cannot be run: {error}") from None
         if around.container is not None and any(c in data for c in ":,"):
             raise InputError(
                 f"{name} cannot be run in a container: a path with ':' or ',' cannot be mounted",
@@ -123,7 +124,8 @@ def check_surroundings(workflow: Workflow, data: str) -> None:
             )
         image = around.image_file
         if image is not None and not os.path.exists(os.path.join(data, image)):
-            raise InputError(f"{name} cannot be run: its container {image!r} is not there")
+            problem = f"{name} cannot be run: its container {shortened(image)!r} is not there"
+            raise workflow.task_error(task, problem, "container")
 
 
 def has_containers(workflow: Workflow) -> bool:

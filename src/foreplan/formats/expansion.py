@@ -98,7 +98,9 @@ def expand(
     loops = _Loops([entries for _, entries, _ in waiting], params, globs, others)
     loops.resolve(makers)
     for part, entries, _ in waiting:
-        expansion.templates += [(part, t) for t in entries.values() if isinstance(t, Template)]
+        templates = (entry for entry in entries.values() if isinstance(entry, Template))
+        expansion.templates += [(part, template.key, template.names) for template in templates]
+    expansion.templates += loops.deferred
     let_wait(makers.later)
     _check_names(waiting)
     for part, entries, shell in waiting:
@@ -161,6 +163,7 @@ class _Loops:
         every = [entry for of_file in entries for entry in of_file.values()]
         self._loops = [entry for entry in every if isinstance(entry, GlobLoop)]
         self._waiting: list[GlobLoop] = []
+        self.deferred: list[tuple[SourceFile, str, list[str]]] = []  # loops that wait, as tasks
         self.fixed = dict.fromkeys(others)  # outputs of all tasks but those of loops that wait
         for entry in every if self._loops else ():
             if isinstance(entry, Template):
@@ -274,6 +277,7 @@ class _Loops:
             later = LaterLoop(called, aliases, loop.key, entry, patterns, read, made)
             makers.later.append(later)
             into[called] = entry
+            self.deferred.append((loop.part, loop.key, [called]))
 
     def _awaited(self, loop: GlobLoop, rows: Sequence[Body]) -> list[str]:
         """The tasks that a loop which waits names in `after`: it waits for what they add, too."""
@@ -313,7 +317,7 @@ def _check_names(
     waiting: Sequence[tuple[SourceFile, dict[str, Entry], str | None]],
 ) -> None:
     """An InputError where two tasks have one name, in whichever file."""
-    taken: dict[str, str] = {}
+    taken: dict[str, tuple[SourceText, str]] = {}
     several = len(waiting) > 1
     for part, entries, _ in waiting:
         with part.reading():
@@ -321,7 +325,7 @@ def _check_names(
                 return  # the keys of one mapping
             for key, entry in entries.items():
                 names = entry.names if isinstance(entry, Template) else [key]
-                check_names(key, names, taken)
+                check_names(key, names, taken, part.origin)
 
 
 def _with_included(

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from foreplan.errors import InputError, unknown_name
-
-_LONGEST = 80  # of a name in a message
+from foreplan.errors import InputError, place_of, unknown_name
+from foreplan.quantities import LONGEST, shortened
 
 _short = reprlib.Repr()
-_short.maxstring = _short.maxother = _short.maxlong = _LONGEST
+_short.maxstring = _short.maxother = _short.maxlong = LONGEST
 _short.maxlevel, _short.maxdict, _short.maxlist = 2, 3, 3
 
 
@@ -25,23 +24,12 @@ def shown(value: object) -> str:
     """A value as a message shows it: short, whatever it is."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return repr(shortened(value, LONGEST - 2))
     try:
-        return _short.repr(value)
+        return shortened(_short.repr(value))
     except ValueError:  # Python refuses to print an integer of thousands of digits
         return "a huge number"
-
-
-def place_of(*parts: str | int) -> str:
-    """A place in a document: ("tasks", "n3", "cost") is tasks.n3.cost, ("edges", 4) edges[4]."""
-    text = ""
-    for part in parts:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            plain = part if part.isprintable() else repr(part)[1:-1]
-            short = plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3] + "..."
-            text += f".{short}" if text else short
-    return text
 
 
 def wrong(problem: str, *place: str | int) -> InputError:
@@ -56,8 +44,8 @@ def wrong_line(problem: str, line: int) -> InputError:
 
 def unknown(kind: str, name: str, known: Iterable[str], *place: str | int) -> InputError:
     """An unknown name at a place, with the nearest known one; long names are kept short."""
-    near = [k for k in known if len(k) <= _LONGEST]
-    return wrong(unknown_name(kind, name[:_LONGEST], near), *place)
+    near = [k for k in known if len(k) <= LONGEST]
+    return wrong(unknown_name(kind, shortened(name), near), *place)
 
 
 def mapping(value: object, *place: str | int) -> Mapping[object, object]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreplan.arrays import FloatArray
-from foreplan.errors import InputError
+from foreplan.errors import InputError, place_of
 from foreplan.formats.fields import (
     as_list,
     check_fields,
@@ -20,7 +20,6 @@ from foreplan.formats.fields import (
     named,
     number,
     one_or_more,
-    place_of,
     plain,
     required,
     sequence,
@@ -165,7 +164,12 @@ def _read(expansion: Expansion) -> Workflow:
         listed = _file_list(bodies[names[i]], names[i], key)
         return expansions.files(names[i], key, listed) if expansions.any else listed
 
-    items += file_items(sizes, names, ("outputs", "inputs"), files, lambda i: ("tasks", names[i]))
+    def label(i: int) -> str:
+        line = expansion.origins.find_line(names[i])
+        return f"{shown(names[i])} ({line})" if line else shown(names[i])
+
+    keys = ("outputs", "inputs")
+    items += file_items(sizes, names, keys, files, lambda i: ("tasks", names[i]), label)
     base_cost, processor_cost = _costs(bodies)
     specs = _specs(bodies, shells, expansions)
     for i, spec in specs.items():  # seconds by width are a cost
@@ -180,6 +184,7 @@ def _read(expansion: Expansion) -> Workflow:
             processor_cost=processor_cost,
             specs=specs,
             pools=pools,
+            origins=expansion.origins,
         )
         check_listed(workflow)
     except InputError as error:  # of a task
@@ -434,10 +439,12 @@ def file_items(
     keys: tuple[str, str],
     files: Callable[[int, str], Iterable[str]],
     place: Callable[[int], tuple[str | int, ...]],
+    label: Callable[[int], str] | None = None,
 ) -> list[Item]:
     """Each file is one item, one producer or none, many consumers; in the order of the sizes.
 
-    The keys are those of the files that a task writes and reads, each named once.
+    The keys are those of the files that a task writes and reads, each named once. `label` returns
+    the name of a task for a message.
     """
     written, read = keys
     producer: dict[str, int] = {}
@@ -445,7 +452,8 @@ def file_items(
     for i, task in enumerate(tasks):
         for file in files(i, written):
             if producer.setdefault(file, i) != i:
-                both = f"{shown(tasks[producer[file]])} and {shown(task)}"
+                maker = producer[file]
+                both = f"{label(maker) if label else shown(tasks[maker])} and {shown(task)}"
                 raise wrong(f"the file {shown(file)} is made by both {both}", *place(i), written)
             consumers.setdefault(file, [])
         for file in files(i, read):

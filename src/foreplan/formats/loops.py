@@ -10,9 +10,9 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from foreplan.errors import InputError
+from foreplan.errors import InputError, place_of
 from foreplan.files import in_file, read_text
-from foreplan.formats.fields import mapping, named, place_of, shown, string, wrong
+from foreplan.formats.fields import mapping, named, shown, string, wrong
 from foreplan.model.filenames import find_matches, is_pattern
 
 MOST = 1_000_000  # rows of a loop

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreplan.errors import InputError
-from foreplan.formats.fields import place_of
+from foreplan.errors import InputError, place_of
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,13 @@ class SourceText:
         line = None if self.text is None else line_of(self.text, error.place, error.key)
         place = ": ".join(filter(None, ("" if line is None else f"line {line}", error.place)))
         return InputError(error.problem, place=place, source=self.name)
+
+    def find_line(self, *place: str, with_file: bool) -> str:
+        """Return the line of a place for a message about another place; empty if not known."""
+        line = None if self.text is None else line_of(self.text, place_of(*place))
+        if line is None:
+            return ""
+        return f"line {line} of {self.name}" if with_file else f"line {line}"
 
 
 NOWHERE = SourceText()  # a document of Python

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from foreplan.errors import InputError
-from foreplan.formats.fields import as_list, check_fields, mapping, named, place_of
+from foreplan.errors import InputError, place_of
+from foreplan.formats.fields import as_list, check_fields, mapping, named
 from foreplan.formats.origins import SourceText
 from foreplan.formats.placeholders import has_placeholders
+from foreplan.quantities import shortened
 
 if TYPE_CHECKING:
-    from foreplan.formats.templates import Body, Template
+    from foreplan.formats.templates import Body
 
 PARAMS, INCLUDE = "params", "include"  # of a file
 FOREACH, IF, ALL = "foreach", "if", "all"  # of a task, and of its inputs
@@ -60,44 +61,74 @@ def _layered(below: Fields, above: Fields, *deep: str) -> Fields:
     return whole
 
 
+@dataclass(frozen=True)
+class TaskOrigins:
+    """The files that tasks were read from, and the templates that they were made from."""
+
+    main: SourceText
+    templates: Sequence[tuple[SourceText, str, Sequence[str]]]  # the template, and its tasks
+    others: Sequence[tuple[SourceText, Sequence[str]]]  # tasks that were written as they are
+
+    def locate(self, error: InputError) -> InputError:
+        """Return the error with the file and line of the task that it is about."""
+        found = self._find(error.place)
+        if error.source or found is None:
+            return self.main.located(error)
+        origin, key, called, rest = found
+        is_named = key == called or shortened(called) in error.problem
+        problem = error.problem if is_named else f"{error.problem} (in {shortened(called)})"
+        place = place_of("tasks", key) + rest
+        return origin.located(InputError(problem, place=place, key=error.key))
+
+    def find_line(self, task: str) -> str:
+        """Return the line of a task, and its file if there are several; empty if not known."""
+        found = self._find(place_of("tasks", task))
+        if found is None:
+            return ""
+        return found[0].find_line("tasks", found[1], with_file=len(self.others) > 1)
+
+    def _find(self, place: str) -> tuple[SourceText, str, str, str] | None:
+        """Return the file, the template and the task of a place, and the rest of the place."""
+        best: tuple[SourceText, str, str, str] | None = None
+        for origin, key, called in self._tasks():
+            there = place_of("tasks", called)
+            begins = place == there or place.startswith((there + ".", there + "["))
+            rest = place[len(there) :]
+            if begins and (best is None or len(rest) < len(best[3])):
+                best = origin, key, called, rest
+        return best
+
+    def _tasks(self) -> Iterator[tuple[SourceText, str, str]]:
+        """Yield every task: its file, the name of its template, its own name."""
+        for origin, key, names in self.templates:
+            for called in names:
+                yield origin, key, called
+        for origin, names in self.others:
+            for called in names:
+                yield origin, called, called
+
+
 @dataclass
 class Expansion:
     """A workflow as plain documents, one per file; and which templates its tasks are from."""
 
     parts: list[SourceFile]
-    templates: list[tuple[SourceFile, Template]]
+    templates: list[tuple[SourceFile, str, Sequence[str]]]  # file, name of the template, tasks
+
+    @property
+    def origins(self) -> TaskOrigins:
+        """Return where each task comes from."""
+        templates = [(part.origin, key, names) for part, key, names in self.templates]
+        others = [(part.origin, tuple(part.tasks)) for part in self.parts]
+        return TaskOrigins(self.parts[-1].origin, templates, others)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Errors about a task, raised inside, are at the template that it is from."""
+        """Locate errors about tasks that are raised inside."""
         try:
             yield
         except InputError as error:
-            raise self._at_template(error) from None
-
-    def _at_template(self, error: InputError) -> InputError:
-        best: tuple[int, SourceFile, str, str] | None = None
-        for part, key, called in self._tasks():
-            there = place_of("tasks", called)
-            begins = error.place == there or error.place.startswith((there + ".", there + "["))
-            if begins and (best is None or len(there) > best[0]):
-                best = len(there), part, key, called
-        if best is None:
-            return self.parts[-1].origin.located(error)
-        length, part, key, called = best
-        place = place_of("tasks", key) + error.place[length:]
-        is_named = key == called or called in error.problem
-        problem = error.problem if is_named else f"{error.problem} (in {called})"
-        return part.origin.located(InputError(problem, place=place, key=error.key))
-
-    def _tasks(self) -> Iterator[tuple[SourceFile, str, str]]:
-        """Every task: its file, the template's name, its own."""
-        for part, template in self.templates:
-            for called in template.names:
-                yield part, template.key, called
-        for part in self.parts:
-            for called in part.tasks:
-                yield part, called, called
+            raise self.origins.locate(error) from None
 
 
 def gathers(inputs: object) -> bool:

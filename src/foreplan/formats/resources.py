@@ -7,14 +7,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from foreplan.errors import InputError
+from foreplan.errors import InputError, place_of
 from foreplan.formats.fields import (
     divisor,
     name,
     named,
     number,
     one_or_more,
-    place_of,
     plain,
     sane,
     sequence,

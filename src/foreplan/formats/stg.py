@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foreplan.errors import InputError
-from foreplan.formats.fields import amount, place_of, plain, shown, wrong_line
+from foreplan.errors import InputError, place_of
+from foreplan.formats.fields import amount, plain, shown, wrong_line
 from foreplan.model import Item, Workflow
 
 

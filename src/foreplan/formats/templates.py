@@ -43,6 +43,7 @@ from foreplan.formats.loops import (
     side_by_side,
     values_of,
 )
+from foreplan.formats.origins import NOWHERE, SourceText
 from foreplan.formats.parts import ALL, FOREACH, IF, files_of
 from foreplan.formats.placeholders import (
     FILES,
@@ -752,14 +753,21 @@ def expand_template(
     return dict(zip(template.names, finish(template, makers or Makers(), shell), strict=True))
 
 
-def check_names(key: str, names: Sequence[str], taken: dict[str, str]) -> None:
-    """An InputError where a template's tasks are not the only ones of their names; notes them."""
+def check_names(
+    key: str,
+    names: Sequence[str],
+    taken: dict[str, tuple[SourceText, str]],
+    origin: SourceText = NOWHERE,
+) -> None:
+    """Refuse tasks of a template that are called as others, and add their names to those taken."""
     if len(set(names)) < len(names):
         own = set[str]()
         twice = next(called for called in names if called in own or own.add(called))  # type: ignore[func-returns-value]
         raise wrong(f"two tasks of this loop are called {shown(twice)}", "tasks", key)
     if not taken.keys().isdisjoint(names):
         twice = next(called for called in names if called in taken)
-        problem = f"two tasks are called {shown(twice)}: the other is of {shown(taken[twice])}"
-        raise wrong(problem, "tasks", key)
-    taken |= dict.fromkeys(names, key)
+        other, other_key = taken[twice]
+        line = other.find_line("tasks", other_key, with_file=other is not origin)
+        where = f"in {line}" if line else f"of {shown(other_key)}"
+        raise wrong(f"two tasks are called {shown(twice)}: the other is {where}", "tasks", key)
+    taken |= dict.fromkeys(names, (origin, key))

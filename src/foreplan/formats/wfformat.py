@@ -16,13 +16,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from foreplan.errors import InputError
+from foreplan.errors import InputError, place_of
 from foreplan.formats.fields import (
     listed,
     mapping,
     name,
     number,
-    place_of,
     plain,
     required,
     sequence,

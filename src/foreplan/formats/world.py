@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foreplan.errors import InputError
+from foreplan.errors import InputError, place_of
 from foreplan.formats.fields import (
     check_fields,
     divisor,
     mapping,
     named,
     number,
-    place_of,
     sequence,
     shown,
     wrong,

@@ -10,12 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from foreplan.arrays import FloatArray, FrozenArrays, sealed
-from foreplan.errors import InputError
 from foreplan.files import one_line
 from foreplan.model.platform import Platform
 from foreplan.model.resources import Needs, declared_needs
 from foreplan.model.workflow import Workflow
-from foreplan.quantities import duration, many
+from foreplan.quantities import duration, many, shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +65,11 @@ class Estimates(FrozenArrays):
             estimates = Estimates(sealed(cost), needs)
         if math.isnan(estimates.least):
             task, processor = (int(x) for x in np.argwhere(np.isnan(estimates.cost))[0])
-            raise InputError(
-                f"task {workflow.task_names[task]!r} has no cost on processor "
+            raise workflow.task_error(
+                task,
+                f"task {shortened(workflow.task_names[task])!r} has no cost on processor "
                 f"{platform.processor_names[processor]!r}; give it one, or one number for all",
-                place=f"tasks.{workflow.task_names[task]}.cost",
+                "cost",
             )
         if otherwise is None:
             _latest = (workflow, platform, estimates)

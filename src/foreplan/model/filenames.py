@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import NamedTuple
 
 from foreplan.errors import InputError
 from foreplan.model.workflow import Workflow
+from foreplan.quantities import shortened
 
 MOST_FILES = 1_000_000  # of a pattern
 
+_UNTIDY = re.compile(r"^\./|//|/\.\.?(?:/|$)")  # what `normpath` changes
 _CLASS = re.compile(r"\[[^]]+\]")
 _MAGIC = re.compile(r"[*?[]")
 
@@ -306,6 +308,7 @@ def check_overlaps(workflow: Workflow) -> None:
     """
     names, makers = workflow.item_names or (), workflow.item_producer.tolist()
     index = {name: item for item, name in enumerate(names) if name is not None}
+    _check_spellings(workflow, index)
     holders = Holders(index)
     for name, item in index.items() if holders else ():
         for many in holders.of(name.rstrip("/")):
@@ -317,28 +320,60 @@ def check_overlaps(workflow: Workflow) -> None:
                 _check_pair(workflow, other, makers[index[other]], name, index[name])
 
 
+def _check_spellings(workflow: Workflow, index: Mapping[str, int]) -> None:
+    """Refuse a file that a task makes and that is written in two ways: `./x` and `x`."""
+    spelt: dict[str, str] = {}
+    for name in filter(_UNTIDY.search, index):
+        tidy = os.path.normpath(name) + ("/" if is_tree(name) else "")
+        other = tidy if tidy in index and tidy != name else spelt.setdefault(tidy, name)
+        if other == name:
+            continue
+        makers = workflow.item_producer[[index[other], index[name]]].tolist()
+        if max(makers) < 0:
+            continue
+        how = f"write it as {shortened(tidy)!r} everywhere"
+        if min(makers) < 0:
+            maker = max(makers)
+            task = _readers(workflow, index[name if makers[1] < 0 else other])[0]
+            by = f"{workflow.name_task(maker)} makes it"
+            field = "inputs"
+        else:
+            maker, task = makers
+            by = f"{workflow.name_task(maker)} and {shortened(workflow.task_names[task])} make it"
+            how = how if task == maker else "only one task can make a file"
+            field = "outputs"
+        same = f"{shortened(other)!r} and {shortened(name)!r} are the same file"
+        by = "" if task == maker else f", and {by}"
+        raise workflow.task_error(task, f"{same}{by}: {how}", field)
+
+
 def _check_pair(workflow: Workflow, many: str, maker: int, name: str, item: int) -> None:
     tasks, other = workflow.task_names, int(workflow.item_producer[item])
     if maker < 0 and other < 0:
         return
     both = is_pattern(many) and is_pattern(name)
     among = "which may have files of" if both else "which is among"
+    file, whole = shortened(name), shortened(many)
     if other >= 0:
-        whose = f"which {tasks[maker]} makes" if maker >= 0 else "which is read as it is"
-        raise InputError(
-            f"{tasks[other]} makes {name!r}, {among} {many!r}, {whose}: one of them must "
-            "have another place",
-            key=tasks[other],
+        is_made = maker >= 0
+        whose = f"which {workflow.name_task(maker)} makes" if is_made else "which is read as it is"
+        raise workflow.task_error(
+            other,
+            f"{shortened(tasks[other])} makes {file!r}, {among} {whole!r}, {whose}: one of them "
+            "must have another place",
+            "outputs",
         )
     for reader in _readers(workflow, item):
         if maker not in _right_before(workflow, reader) and not _is_added_after(
             workflow, reader, maker
         ):
-            raise InputError(
-                f"{tasks[reader]} reads {name!r}, {among} {many!r}, and that "
-                f"{tasks[maker]} makes: list {many!r} under its inputs, too (a loop over glob(...) "
-                f"waits for {tasks[maker]} by itself)",
-                key=tasks[reader],
+            by = shortened(tasks[maker])
+            raise workflow.task_error(
+                reader,
+                f"{shortened(tasks[reader])} reads {file!r}, {among} {whole!r}, and that {by} "
+                f"makes: list {whole!r} under its inputs, too (a loop over glob(...) waits for "
+                f"{by} by itself)",
+                "inputs",
             )
 
 

@@ -19,6 +19,7 @@ from foreplan.errors import InputError
 from foreplan.model.filenames import Holders, covers, fixed_folder, is_pattern, may_gather
 from foreplan.model.resources import kinds_and_pools
 from foreplan.model.workflow import TaskSpec, Workflow
+from foreplan.quantities import shortened
 
 FOLDER = ".foreplan/added"
 _ODD = re.compile(r"[^A-Za-z0-9_.~ +,=@-]")
@@ -72,13 +73,14 @@ def files_of(workflow: Workflow) -> dict[str, str]:
 
 def check_apart(more: Workflow, tasks: Container[str], files: Mapping[str, str]) -> None:
     """Refuse to add what is called as another task, or makes what another makes or reads."""
-    for name in more.task_names:
+    for task, name in enumerate(more.task_names):
         if name in tasks:
-            raise InputError(f"there is a task {name!r} already", place=f"tasks.{name}")
-    for file, task in files_of(more).items():
-        if task and file in files:
-            whose = f"is made by {files[file]!r}" if files[file] else "is an input"
-            raise InputError(f"the file {file!r} {whose} already", place=f"tasks.{task}.outputs")
+            raise more.task_error(task, f"there is a task {shortened(name)!r} already")
+    for file, maker in files_of(more).items():
+        if maker and file in files:
+            whose = f"is made by {shortened(files[file])!r}" if files[file] else "is an input"
+            problem = f"the file {shortened(file)!r} {whose} already"
+            raise more.task_error(more.task_names.index(maker), problem, "outputs")
 
 
 def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
@@ -111,6 +113,7 @@ def grow(workflow: Workflow, by: int, more: Workflow) -> Workflow:
         },
         pools=workflow.pools,
         notes=workflow.notes,
+        origins=workflow.origins,
     )
 
 

@@ -17,7 +17,7 @@ from foreplan.arrays import BoolArray, FloatArray, FrozenArrays, IntArray, row_o
 from foreplan.errors import InputError
 from foreplan.model.amounts import Amount
 from foreplan.quantities import amount as plain_amount
-from foreplan.quantities import data_size, first_few
+from foreplan.quantities import data_size, first_few, shortened
 
 if TYPE_CHECKING:
     from foreplan.model.platform import Platform
@@ -251,7 +251,7 @@ def _amounts(workflow: Workflow, task: int, request: Request, inputs: float) -> 
     try:
         return request.amounts(inputs)
     except InputError as error:  # a formula that is below 0 for so many bytes
-        raise error.at(f"tasks.{workflow.task_names[task]}") from None
+        raise workflow.task_error(task, error.problem) from None
 
 
 def asks_by_inputs(workflow: Workflow) -> list[int]:
@@ -389,16 +389,15 @@ def check_fits(workflow: Workflow, platform: Platform, needs: Needs | None) -> N
         said = [f"on: {list(request.on)}"] if request.on else []
         said += [f"not_on: {list(request.not_on)}"] if request.not_on else []
         problem = f"no host is meant by {' and '.join(said)}; there are: "
-        raise InputError(problem + ", ".join(platform.host_names[:10]), place=f"tasks.{name}")
+        raise workflow.task_error(task, problem + first_few(platform.host_names, 10))
     width = int(needs.width[needs.width_ptr[task]])
     asked = {kind: float(needs.of(kind)[task]) for kind in needs.kinds if needs.of(kind)[task] > 0}
     cores, largest = _largest(platform, width, asked, admitted)
     has = {kind: float(platform.host_amounts(kind)[largest]) for kind in asked}
-    raise InputError(
-        f"the task {name!r} fits on no host: it needs {_in_words(width, asked)}; the largest host, "
-        f"{platform.host_names[largest]!r}, has {_in_words(int(cores[largest]), has)}",
-        place=f"tasks.{name}",
-    )
+    problem = f"the task {shortened(name)!r} fits on no host: it needs {_in_words(width, asked)}"
+    largest_host = f"the largest host, {platform.host_names[largest]!r}"
+    has_words = _in_words(int(cores[largest]), has)
+    raise workflow.task_error(task, f"{problem}; {largest_host}, has {has_words}")
 
 
 def _largest(
@@ -418,17 +417,16 @@ def _check_pools(workflow: Workflow, platform: Platform, needs: Needs) -> None:
     sizes = pools_of(workflow, platform)
     for k, pool in enumerate(needs.pools):
         asked = needs.amount[:, len(needs.kinds) + k]
-        task = workflow.task_names[int(asked.argmax())]
-        place = f"tasks.{task}.pools"
+        task = int(asked.argmax())
+        name = shortened(pool)
         if pool not in sizes:
-            raise InputError(
-                f"no one declares the pool {pool!r} (pools: {{{pool}: 1}})", place=place
-            )
+            how = f"write `pools: {{{name}: 1}}` beside `tasks:`"
+            problem = f"no one declares the pool {name!r}: {how}"
+            raise workflow.task_error(task, problem, "pools")
         if asked.max(initial=0.0) > sizes[pool]:
             has, wants = sizes[pool], float(asked.max())
-            raise InputError(
-                f"it takes {wants:g} of the pool {pool!r}, which has {has:g}", place=place
-            )
+            problem = f"it takes {wants:g} of the pool {name!r}, which has {has:g}"
+            raise workflow.task_error(task, problem, "pools")
 
 
 def _in_words(cores: int, amounts: Mapping[str, float]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from foreplan.arrays import (
     row_of_each,
     side_by_side,
 )
-from foreplan.errors import InputError
+from foreplan.errors import InputError, place_of
 from foreplan.files import one_line
 from foreplan.lazy import drawn_by
 from foreplan.model.resources import Request
 from foreplan.model.surroundings import Surroundings
-from foreplan.quantities import many
+from foreplan.quantities import many, shortened
 
 EXTERNAL = -1  # the producer of an item that no task makes
 
@@ -64,6 +64,16 @@ class Item:
     name: str | None = None
 
 
+class TaskLocator(Protocol):
+    """Knows the files that tasks were read from."""
+
+    def locate(self, error: InputError) -> InputError:
+        """Return the error with the file and line of the task that it is about."""
+
+    def find_line(self, task: str) -> str:
+        """Return the line of a task, and its file if there are several; empty if not known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Workflow(FrozenArrays):
     """A DAG of tasks. Tasks and items are indices here; the names are kept beside them.
@@ -84,6 +94,7 @@ class Workflow(FrozenArrays):
     specs: Mapping[int, TaskSpec] = field(default_factory=dict)
     pools: Mapping[str, float] = field(default_factory=dict)  # where the platform has none
     notes: tuple[str, ...] = ()  # what its reader could not take over
+    origins: TaskLocator | None = None  # None: it was not read from a file with lines
     # derived
     cost_matrix: FloatArray = field(init=False)  # the columns of processor_cost
     in_ptr: IntArray = field(init=False)  # task -> the items it reads
@@ -180,6 +191,22 @@ class Workflow(FrozenArrays):
         """What the task is, beyond its cost."""
         return self.specs.get(task, _PLAIN)
 
+    def task_error(self, task: int, problem: str, field: str = "") -> InputError:
+        """Return an error about a task or one of its fields, with its file and line if known."""
+        name = self.task_names[task]
+        place = place_of("tasks", name, *([field] if field else []))
+        error = InputError(problem, place=place, key=name)
+        if self.origins is None or self.spec(task).added_by is not None:
+            return error
+        return self.origins.locate(error)
+
+    def name_task(self, task: int) -> str:
+        """Return the name of a task for a message about another one, with its line if known."""
+        name = self.task_names[task]
+        is_added = self.spec(task).added_by is not None
+        line = "" if self.origins is None or is_added else self.origins.find_line(name)
+        return f"{shortened(name)} ({line})" if line else shortened(name)
+
     def sizes_made(self, task: int, told: Mapping[Any, Any] | None) -> dict[int, float]:
         """The bytes of what a task has made, by item, as its machine tells them by name."""
         found = dict[int, float]()
@@ -232,6 +259,7 @@ class Workflow(FrozenArrays):
             item_names=self.item_names and tuple(names[i] for i in items.tolist()),
             specs={int(number[t]): self.specs[t] for t in kept if t in self.specs},
             pools=self.pools,
+            origins=self.origins,
         )
 
     def without_requests(self) -> Workflow:
@@ -251,6 +279,7 @@ class Workflow(FrozenArrays):
         processor_cost: Mapping[str, FloatArray] | None = None,
         specs: Mapping[int, TaskSpec] | None = None,
         pools: Mapping[str, float] | None = None,
+        origins: TaskLocator | None = None,
     ) -> Workflow:
         """A workflow from its items, as a reader of files finds them."""
         listed = list(items)
@@ -270,6 +299,7 @@ class Workflow(FrozenArrays):
             item_names=tuple(item.name for item in listed) if named else None,
             specs=specs or {},
             pools=pools or {},
+            origins=origins,
         )
 
     @staticmethod
@@ -362,7 +392,7 @@ def _cycle(producers: IntArray, consumers: IntArray, waiting: list[int]) -> list
 def cycle_error(kind: str, names: list[str], place: str = "") -> InputError:
     """An error that names what forms a cycle; of a long one both ends."""
     first = names[0]
-    names = [*names, first]
+    names = [shortened(name) for name in (*names, first)]
     if len(names) > SHOWN:
         names[SHOWN // 2 : -SHOWN // 2] = [f"... ({len(names) - SHOWN} more) ..."]
     return InputError(f"the {kind} form a cycle: {' -> '.join(names)}", place=place, key=first)

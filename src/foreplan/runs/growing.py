@@ -43,7 +43,7 @@ from foreplan.model.growth import (
     waiting_for,
 )
 from foreplan.model.resources import check_fits, declared_needs
-from foreplan.quantities import first_few, many
+from foreplan.quantities import first_few, many, shortened
 from foreplan.runs.entries import without_categories, workflow_to_entry
 from foreplan.shell import check_listed
 from foreplan.store.content import digest_of
@@ -226,10 +226,9 @@ def check_added(workflow: Workflow, first: int, directory: Path, absolute: bool)
     for item in np.flatnonzero(workflow.item_producer[first:] < 0).tolist():
         name = names[first + item]
         if name is not None and name not in inner and not is_there(str(directory), name):
-            task = workflow.task_names[int(workflow.use_task[workflow.use_ptr[first + item]])]
-            raise InputError(
-                f"{name!r} is not there, and no task makes it", place=f"tasks.{task}.inputs"
-            )
+            task = int(workflow.use_task[workflow.use_ptr[first + item]])
+            problem = f"{shortened(name)!r} is not there, and no task makes it"
+            raise workflow.task_error(task, problem, "inputs")
 
 
 def check_loops(survey: Survey | None, begun: Collection[int] = ()) -> None:

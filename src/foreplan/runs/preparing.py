@@ -7,7 +7,7 @@ they could publish over what is made now. All files that no task makes must be t
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from foreplan.executors.containers import end_containers
 from foreplan.executors.processes import OF_RUN, end_left_behind, find_left_behind
 from foreplan.model import Workflow
 from foreplan.model.filenames import inner_files, is_there
-from foreplan.quantities import first_few, many
+from foreplan.quantities import first_few, many, shortened
 from foreplan.runs.home import RunHome, check_private
 from foreplan.runs.journal import read, read_header
 from foreplan.runs.lock import DeadRun, driver, hold_alone, hold_dead_runs, is_driven, signed_runs
@@ -180,24 +180,34 @@ def _check_inputs(workflow: Workflow, data: Path, done: Collection[str] | None) 
         return
     if done is not None:
         raise InputError(
-            f"what is left of the run needs {first_few(missing)}, which is not there: put it "
-            "there; if an earlier run has made it, `foreplan run` makes it again",
+            f"what is left of the run needs {first_few(map(shortened, missing))}, which is not "
+            "there: put it there; if an earlier run has made it, `foreplan run` makes it again",
             source=str(data),
         )
-    listed = first_few(f"{name} (read by {by})" if by else name for name, by in missing.items())
+    listed = first_few(
+        f"{shortened(name)} (read by {_first_name(workflow, readers)})"
+        if readers
+        else shortened(name)
+        for name, readers in missing.items()
+    )
     one = len(missing) == 1
     them, they_are = ("it", "it is") if one else ("them", "they are")
-    raise InputError(
-        f"{many(len(missing), 'input file')} {'is' if one else 'are'} not there, and no task "
-        f"makes {them}: {listed}; put {them} there, or say with --dir where {they_are}",
-        source=str(data),
+    problem = (
+        f"{many(len(missing), 'input file')} {'is' if one else 'are'} not in {data}, and no task "
+        f"makes {them}: {listed}; put {them} there, or say with --dir where {they_are}"
     )
+    reader = next((task for readers in missing.values() for task in readers), None)
+    raise InputError(problem) if reader is None else workflow.task_error(reader, problem, "inputs")
 
 
-def _missing(workflow: Workflow, data: Path, tasks: Collection[int] | None) -> dict[str, str]:
+def _first_name(workflow: Workflow, tasks: Sequence[int]) -> str:
+    return first_few((shortened(workflow.task_names[task]) for task in tasks), 1)
+
+
+def _missing(workflow: Workflow, data: Path, tasks: Collection[int] | None) -> dict[str, list[int]]:
     """The files that no task makes and that are not there, each with its readers among `tasks`."""
     names, inner = workflow.item_names or (), inner_files(workflow)
-    missing = dict[str, str]()
+    missing = dict[str, list[int]]()
     for item in np.flatnonzero(workflow.item_producer < 0).tolist() if names else ():
         name = names[item]
         readers = workflow.use_task[slice(*workflow.use_ptr[item : item + 2])].tolist()
@@ -206,7 +216,7 @@ def _missing(workflow: Workflow, data: Path, tasks: Collection[int] | None) -> d
         if not name or name in inner or (tasks is not None and not readers):
             continue
         if not is_there(str(data), name):
-            missing[name] = first_few((workflow.task_names[task] for task in readers), 1)
+            missing[name] = readers
     return missing
 
 

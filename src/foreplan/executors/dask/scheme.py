@@ -63,10 +63,12 @@ class Dask(Scheme):
                 lost = sorted(set(names).difference(listed(task)))
                 if lost:
                     name = work.workflow.task_names[task]
-                    raise InputError(
+                    raise work.workflow.task_error(
+                        task,
                         f"{name} names {pattern}, and so {lost[0]}, which does not travel to "
                         "Dask's workers: list it under inputs (or under ignores, if it is not "
-                        "meant), or let the workers see the directory (--shared)"
+                        "meant), or let the workers see the directory (--shared)",
+                        "run",
                     )
 
     def limits(self, work: Workload) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from foreplan.errors import InputError
 from foreplan.executors.base import Scheme, Workload, examples
+from foreplan.quantities import shortened
 
 if TYPE_CHECKING:
     from foreplan.contracts import Machines
@@ -53,8 +54,8 @@ class Local(Scheme):
             try:
                 find_shell(spec.shell, str(work.directory))
             except AttemptError as error:
-                name = work.workflow.task_names[task]
-                raise InputError(f"{name} cannot be run: {error}") from None
+                problem = f"{shortened(work.workflow.task_names[task])} cannot be run: {error}"
+                raise work.workflow.task_error(task, problem, "shell") from None
 
     def ways(self, work: Workload) -> list[str]:
         """How tasks are held to what they ask for."""
