@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
@@ -14,6 +15,7 @@ from foreplan.errors import InputError, place_of
 from foreplan.files import in_file, read_text
 from foreplan.formats.fields import mapping, named, shown, string, wrong
 from foreplan.model.filenames import find_matches, is_pattern
+from foreplan.quantities import shortened
 
 MOST = 1_000_000  # rows of a loop
 ZIP = "zip"  # among the variables: those that go side by side
@@ -152,11 +154,12 @@ def _named_values(
         if find is not None and (given := find(call[1], argument)) is not None:
             return given
         is_glob = call[1] == "glob"
-        found = _files(argument, directory, *place) if is_glob else _table(argument, directory)
+        read = _files if is_glob else _table
+        found = read(argument, directory, *place)
         if not found:
             what = "no file matches" if is_glob else "there are no rows in"
-            where = "" if directory == Path() else f" in {directory}"
-            raise wrong(f"{what} {argument}{where}: there is nothing to loop over", *place)
+            where = shortened(argument) + _in_directory(directory)
+            raise wrong(f"{what} {where}: there is nothing to loop over", *place)
         return found
     if ends := _RANGE.fullmatch(text):
         return _range(ends[1], ends[2], *place)
@@ -190,15 +193,33 @@ def _files(pattern: str, directory: Path, *place: Place) -> list[MatchedPath]:
     return found
 
 
-def _table(name: str, directory: Path) -> list[dict[str, Cell]]:
+def _in_directory(directory: Path) -> str:
+    return "" if directory == Path() else f" in {directory}"
+
+
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+
+
+def _table(name: str, directory: Path, *place: Place) -> list[dict[str, Cell]]:
     """The rows of a table, each with its columns as fields; `.tsv` is separated by tabs."""
     path = directory / name
-    text = read_text(path)
+    try:
+        text = read_text(path)
+    except InputError as error:
+        problem = ": ".join(filter(None, (error.place, error.problem)))
+        if not os.path.exists(path):
+            problem = f"there is no such file{_in_directory(directory)}"
+            problem += "; its path must be relative to the data directory (--dir)"
+        raise wrong(f"csv({shortened(name)}): {problem}", *place) from None
+    if not text.strip():
+        problem = f"csv({shortened(name)}): the table is empty"
+        raise wrong(f"{problem}: its first row names its columns", *place)
     with in_file(path):
         tabs = path.suffix.lower() in (".tsv", ".tab")
+        delimiter = "\t" if tabs else ","
         reader = csv.reader(
             io.StringIO(text, newline=""),
-            delimiter="\t" if tabs else ",",
+            delimiter=delimiter,
             skipinitialspace=True,  # before quotes, too
             strict=True,
         )
@@ -206,9 +227,9 @@ def _table(name: str, directory: Path) -> list[dict[str, Cell]]:
             rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
         except csv.Error as error:
             raise InputError(f"{error}", place=f"line {reader.line_num}") from None
-        if not rows:
-            raise InputError("the table is empty: its first row names its columns")
         header = rows[0][1]
+        if len(header) == 1 or any(len(row) != len(header) for _, row in rows):
+            _check_separator(path, text, rows[0][0], delimiter)
         if "" in header or len(set(header)) < len(header):
             raise InputError("every column needs a name of its own", place=f"line {rows[0][0]}")
         for line, row in rows[1:]:
@@ -216,6 +237,22 @@ def _table(name: str, directory: Path) -> list[dict[str, Cell]]:
                 problem = f"expected {len(header)} cells, one for each column, not {len(row)}"
                 raise InputError(problem, place=f"line {line}")
         return [dict(zip(header, map(Cell, row), strict=True)) for _, row in rows[1:]]
+
+
+def _check_separator(path: Path, text: str, line: int, delimiter: str) -> None:
+    """Refuse a table whose first row is separated by something else."""
+    first = next(filter(str.strip, text.splitlines()))
+    other = next((s for s in _SEPARATORS if s != delimiter and s in first), "")
+    if not other:
+        return
+    wanted = _SEPARATORS[delimiter]
+    problem = f"the columns are separated by {_SEPARATORS[other]}, not by {wanted}"
+    how = f"write {wanted} (foreplan reads .csv with commas, .tsv with tabs)"
+    if other == "\t":
+        how = f"write commas, or call the file {path.stem}.tsv"
+    elif delimiter == "\t" and other == ",":
+        how = f"write tabs, or call the file {path.stem}.csv"
+    raise InputError(f"{problem}: {how}", place=f"line {line}")
 
 
 def groups_of(section: object, *place: Place) -> list[tuple[dict[str, object], bool]]:
