@@ -22,7 +22,7 @@ BAD_WORKFLOWS: dict[str, tuple[str, str, list[str]]] = {
     "unknown section": ("edges:", "edgse:", ["'edgse'", "'edges'"]),
     "missing field": ("tasks:", "x-tasks:", ["tasks"]),
     "wrong type": ("right: {cost: 3}", "right: {cost: three}", ["tasks.right.cost", "'three'"]),
-    "wrong shape": ("right: {cost: 3}", "right: [3]", ["tasks.right", "mapping"]),
+    "wrong shape": ("right: {cost: 3}", "right: [3]", ["tasks.right", "fields of a task"]),
     "short edge": ("[prepare, left, 1]", "[prepare]", ["edges[0]"]),
     "cycle": ("- [prepare, left, 1]", "- [left, prepare, 1]\n- [right, left, 1]", ["right"]),
     "unknown task": ("[prepare, right, 10]", "[prepare, rihgt]", ["edges[1]", "rihgt", "'right'"]),

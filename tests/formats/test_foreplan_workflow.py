@@ -77,7 +77,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"tasks": TWO, "edge": []}, "", "unknown field 'edge' (did you mean 'edges'?)"),
     ({"tasks": {"a": {"costs": 3}}}, "tasks.a", "did you mean 'cost'?"),
     ({"tasks": {"a": {3: 3}}}, "tasks.a", "unknown field '3'"),
-    ({"tasks": {"a": 3}}, "tasks.a", "expected a mapping, not 3"),
+    ({"tasks": {"a": 3}}, "tasks.a", "expected the fields of a task, not 3"),
     ({"tasks": {True: {}}}, "tasks", "not true; if that is the name, quote it"),
     ({"tasks": {1.5: {}}}, "tasks", "not 1.5; if that is the name, quote it"),
     ({"tasks": {None: {}}}, "tasks", "not null; if that is the name, quote it"),
@@ -98,7 +98,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"tasks": {"a": {"cost": {"r1": "x"}}}}, "tasks.a.cost.r1", "expected a number, not 'x'"),
     ({"tasks": {"a": {"cost": {"1": 1, 1: 2}}}}, "tasks.a.cost", "'1' is given twice"),
     ({"tasks": {"a": {"category": 3}}}, "tasks.a.category", "expected a string, not 3"),
-    ({"tasks": {"a": {"run": ["ls"]}}}, "tasks.a.run", "expected a string, not ['ls']"),
+    ({"tasks": {"a": {"run": ["ls"]}}}, "tasks.a.run", "expected a command, not ['ls']"),
     ({"tasks": {"a": {"inputs": None}}}, "tasks.a.inputs", "not null; for none, leave it out"),
     ({"tasks": {"a": {"inputs": ["f", "f"]}}}, "tasks.a.inputs", "'f' is listed twice"),
     (

@@ -43,6 +43,7 @@ from foreplan.formats.parts import (
     files_of,
     gathers,
     needs_expansion,
+    task_body,
 )
 from foreplan.formats.placeholders import has_placeholders
 from foreplan.formats.templates import (
@@ -132,8 +133,7 @@ def _entries(
     """The tasks of a file: as they are, as templates, or as loops over what globs match."""
     entries: dict[str, Entry] = {}
     for key, value in named(part.content.get("tasks"), "the task", "tasks").items():
-        body = mapping({} if value is None else value, "tasks", key)
-        check_fields(body, known, "tasks", key)
+        body = task_body(key, value, known)
         if not params and not needs_expansion(key, body):
             entries[key] = body
             continue

@@ -32,6 +32,25 @@ def shown(value: object) -> str:
         return "a huge number"
 
 
+QUOTE_COMMAND = "quote the command, or write `run: |` and the command, indented, on the next line"
+
+
+def as_placeholder(value: object) -> str:
+    """Return `{s}` for what YAML makes of it without quotes, a mapping; else nothing."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        key, inner = next(iter(value.items()))
+        if inner is None and isinstance(key, str):
+            return f"{{{shortened(key)}}}"
+    return ""
+
+
+def mistaken(expected: str, value: object, *place: str | int) -> InputError:
+    """Return the error for a value of another kind, with advice where YAML has misread a text."""
+    if text := as_placeholder(value):
+        return wrong(f'{expected}, not a mapping: quote text that begins with {{: "{text}"', *place)
+    return wrong(f"{expected}, not {shown(value)}", *place)
+
+
 def wrong(problem: str, *place: str | int) -> InputError:
     """An error at a place."""
     return InputError(problem, place=place_of(*place))
@@ -52,14 +71,16 @@ def mapping(value: object, *place: str | int) -> Mapping[object, object]:
     """The value, which must be a mapping."""
     if isinstance(value, Mapping):
         return value
-    raise wrong(f"expected a mapping, not {shown(value)}", *place)
+    is_list_of_names = isinstance(value, list) and value and isinstance(value[0], Mapping)
+    how = ": leave out the dash before each name" if is_list_of_names else ""
+    raise wrong(f"expected a mapping, not {shown(value)}{how}", *place)
 
 
 def sequence(value: object, *place: str | int) -> Sequence[object]:
     """The value, which must be a list."""
     if isinstance(value, list | tuple):
         return value
-    raise wrong(f"expected a list, not {shown(value)}", *place)
+    raise mistaken("expected a list", value, *place)
 
 
 def listed(section: object, *place: str | int) -> Sequence[object]:
@@ -108,6 +129,8 @@ def name(value: object, *place: str | int) -> str:
             return str(value)
         except ValueError:
             raise wrong("a name is a string, not a huge number", *place) from None
+    if as_placeholder(value):
+        raise mistaken("a name is a string", value, *place)
     if not isinstance(value, str):
         raise wrong(
             f"a name is a string, not {shown(value)}; if that is the name, quote it", *place
@@ -120,7 +143,7 @@ def name(value: object, *place: str | int) -> str:
 def string(value: object, *place: str | int) -> str:
     """The value, which must be a string that UTF-8 can write."""
     if not isinstance(value, str):
-        raise wrong(f"expected a string, not {shown(value)}", *place)
+        raise mistaken("expected a string", value, *place)
     if not value.isascii():
         try:
             value.encode("utf-8")
@@ -129,8 +152,18 @@ def string(value: object, *place: str | int) -> str:
     return value
 
 
+def command(value: object, *place: str | int) -> str:
+    """Return the value, which must be a command."""
+    if not isinstance(value, str):
+        raise wrong(f"expected a command, not {shown(value)}: {QUOTE_COMMAND}", *place)
+    return string(value, *place)
+
+
 def number(value: object, *place: str | int) -> float:
     """A finite number that is not negative."""
+    if text := as_placeholder(value):
+        how = f"for the value of a parameter write ${text[1:-1]}"
+        raise wrong(f"expected a number, not {text}: {how}", *place)
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise wrong(f"expected a number, not {shown(value)}", *place)
     try:
@@ -199,8 +232,10 @@ def check_fields(fields: Mapping[object, object], known: Sequence[str], *place: 
     for key in fields:
         if key not in known:
             called = key if isinstance(key, str) else shown(key)
-            error = unknown("field", called, known, *place)
-            raise InputError(error.problem, place=error.place, key=called)
+            problem = unknown("field", called, known).problem
+            if fields[key] is None and "did you mean" not in problem:
+                problem += "; if it is part of the text before it, quote that text"
+            raise InputError(problem, place=place_of(*place), key=called)
 
 
 def plain(value: float) -> int | float:

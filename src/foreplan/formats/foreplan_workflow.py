@@ -13,7 +13,9 @@ from foreplan.arrays import FloatArray
 from foreplan.errors import InputError, place_of
 from foreplan.formats.fields import (
     as_list,
+    as_placeholder,
     check_fields,
+    command,
     listed,
     mapping,
     name,
@@ -251,7 +253,7 @@ def _costs(bodies: dict[str, Fields]) -> tuple[FloatArray, dict[str, FloatArray]
         if "cost" not in fields:
             continue
         cost = fields["cost"]
-        if not isinstance(cost, Mapping):
+        if not isinstance(cost, Mapping) or as_placeholder(cost):
             base[i] = number(cost, "tasks", task, "cost")
             continue
         if not cost:
@@ -282,8 +284,8 @@ def _specs(
         marks = _output_marks(fields, task)
         if request is not None or marks or not _SPEC_FIELDS.isdisjoint(fields):
             category, run = (
-                string(fields[key], "tasks", task, key) if key in fields else None
-                for key in ("category", "run")
+                read(fields[key], "tasks", task, key) if key in fields else None
+                for key, read in (("category", string), ("run", command))
             )
             specs[i] = TaskSpec(
                 category,
@@ -338,7 +340,8 @@ def _cache(fields: Fields, task: str) -> bool:
 def _is_said(fields: Fields, key: str, *place: str | int, default: bool = False) -> bool:
     value = fields.get(key, default)
     if not isinstance(value, bool):
-        raise wrong(f"expected true or false, not {shown(value)}", *place, key)
+        how = f"; for one of the outputs write {{path: FILE, {key}: true}}" if key in _MARKS else ""
+        raise wrong(f"expected true or false, not {shown(value)}{how}", *place, key)
     return value
 
 
@@ -368,7 +371,7 @@ def _output_marks(fields: Fields, task: str) -> dict[str, tuple[str, ...]]:
 
 def _output_path(entry: object, *place: str | int) -> str:
     """The name of an output, alone or among what else is said of it."""
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, Mapping) or as_placeholder(entry):
         return name(entry, *place)
     check_fields(entry, ("path", *OUTPUT_MARKS), *place)
     return name(required(entry, "path", *place), *place, "path")

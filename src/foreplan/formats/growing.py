@@ -8,6 +8,7 @@ from typing import Any
 from foreplan.errors import InputError
 from foreplan.formats.deferred import MadeFiles
 from foreplan.formats.fields import check_fields, mapping, name, one_or_more, shown, unknown, wrong
+from foreplan.formats.origins import NOWHERE, SourceText
 from foreplan.formats.parts import files_of
 from foreplan.formats.texts import parse_yaml
 from foreplan.model import Item, Workflow
@@ -84,7 +85,7 @@ def _is_true(fields: Fields, task: str) -> bool:
     return expand
 
 
-Reader = Callable[[Mapping[str, object], MadeFiles | None], Workflow]
+Reader = Callable[[Mapping[str, object], MadeFiles | None, SourceText], Workflow]
 
 
 def printed_tasks(text: str, read: Reader) -> Workflow:
@@ -92,7 +93,9 @@ def printed_tasks(text: str, read: Reader) -> Workflow:
     if not text.strip():
         raise InputError("it has printed nothing; `tasks: {}` adds no tasks")
     document, made = MadeFiles.read(mapping(parse_yaml(text)))
-    return added_tasks(document, lambda content: read(content, made))
+    # a loop that waited prints its template, whose lines are not those of the workflow's file
+    origin = SourceText(text=text) if made is None else NOWHERE
+    return added_tasks(document, lambda content: read(content, made, origin))
 
 
 def added_tasks(document: Fields, read: Callable[[Mapping[str, object]], Workflow]) -> Workflow:

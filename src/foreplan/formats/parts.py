@@ -5,13 +5,14 @@ A file without loops, parameters and included files is one already: nothing more
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreplan.errors import InputError, place_of
-from foreplan.formats.fields import as_list, check_fields, mapping, named
+from foreplan.formats.fields import as_list, check_fields, named, shown, wrong
 from foreplan.formats.origins import SourceText
 from foreplan.formats.placeholders import has_placeholders
 from foreplan.quantities import shortened
@@ -150,6 +151,23 @@ def files_of(entries: object) -> list[str]:
     return [str(path) for path in paths if isinstance(path, str | int)]
 
 
+def task_body(key: str, value: object, known: Sequence[str]) -> Body:
+    """Return the fields of a task, which must be known ones."""
+    if value is not None and not isinstance(value, Mapping):
+        problem = f"expected the fields of a task, not {shown(value)}"
+        how = f"write `{key}:` and below it, indented, `run: ` with the command"
+        if key in known:
+            how = "a field of a task stands below the name of the task, and is indented more"
+        elif isinstance(value, str) and (found := _NO_SPACE.match(value)):
+            how = f"write a space after the colon, `{found[1]} ...`"
+        raise wrong(f"{problem}: {how}", "tasks", key)
+    body: Body = value or {}
+    check_fields(body, known, "tasks", key)
+    return body
+
+
+_NO_SPACE = re.compile(r"(\w+:)\S")
+
 Known = tuple[Sequence[str], Sequence[str]]  # the fields of a file and of a task
 
 
@@ -174,7 +192,5 @@ def literal_workflow(document: Fields, origin: SourceText, known: Known) -> Expa
     with part.reading():
         check_fields(document, fields)
         for key, value in named(document.get("tasks"), "the task", "tasks").items():
-            body = mapping({} if value is None else value, "tasks", key)
-            check_fields(body, task_fields, "tasks", key)
-            part.tasks[key] = body
+            part.tasks[key] = task_body(key, value, task_fields)
     return Expansion([part], [])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from foreplan.formats.fields import (
+    as_placeholder,
     check_fields,
     mapping,
     name,
@@ -69,7 +70,11 @@ def _variables(section: object, *place: str | int) -> tuple[tuple[str, str], ...
         if variable.startswith(_OWN):
             raise wrong(f"{variable} is set by foreplan itself: choose another name", *place)
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise wrong(f"expected text, not {shown(value)}: quote it", *place, variable)
+            raise wrong(
+                f"expected text, not {as_placeholder(value) or shown(value)}: quote it",
+                *place,
+                variable,
+            )
         found[variable] = name(value, *place, variable) if isinstance(value, int) else value
         if "\0" in found[variable]:
             raise wrong("a variable cannot hold a null character", *place, variable)

@@ -29,7 +29,16 @@ from typing import Any, NamedTuple
 from foreplan.errors import InputError
 from foreplan.formats.conditions import conditions_of
 from foreplan.formats.deferred import Globs, LaterLoop
-from foreplan.formats.fields import as_list, check_fields, name, shown, string, unknown, wrong
+from foreplan.formats.fields import (
+    as_list,
+    check_fields,
+    command,
+    name,
+    shown,
+    string,
+    unknown,
+    wrong,
+)
 from foreplan.formats.loops import (
     MOST,
     Cell,
@@ -700,15 +709,16 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
         parts = [filled.get("after"), adders]
         filled["after"] = _in_rows(parts, lambda row: [*dict.fromkeys([*as_list(row[0]), *row[1]])])
     if "run" in filled:
-        command, used = string(filled["run"], *place, "run"), filled.get("shell", shell)
+        text = command(filled["run"], *place, "run")
+        used = filled.get("shell", shell)
         files = {
             called: _each(files_of, filled.get(called.rstrip("s") + "s", []))
             for called in FILES
-            if f"{{{called}" in command
+            if f"{{{called}" in text
         }
         within = Variables(scope.params, scope.loop, files)
         filled["run"] = fill_command(
-            command, within, used if isinstance(used, str) else None, *place, "run"
+            text, within, used if isinstance(used, str) else None, *place, "run"
         )
     order = list(filled)
     rows = _in_rows(list(filled.values()), lambda row: dict(zip(order, row, strict=True)))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from foreplan.errors import InputError
 from foreplan.files import in_file, read_text
-from foreplan.formats.fields import shown, wrong_line
+from foreplan.formats.fields import mistaken, shown, wrong_line
 
 
 def parse_json(text: str) -> object:
@@ -26,10 +26,21 @@ def parse_json(text: str) -> object:
         if error.pos >= len(text.rstrip()):
             problem += "; the text ends too early"
         raise InputError(problem, place=f"line {error.lineno}, column {error.colno}") from None
+    except InputError as error:
+        raise error.at(_line_of_repeat(text)) from None
     except ValueError:  # Python refuses to read an integer of thousands of digits
         raise InputError("a number has too many digits") from None
     except (RecursionError, MemoryError):
         raise InputError("the document is nested too deeply, or too large") from None
+
+
+def _line_of_repeat(text: str) -> str:
+    """Return the line of a key that is given twice, which only the reader of YAML knows."""
+    try:
+        parse_yaml(text)
+    except InputError as error:
+        return error.place if "given twice" in error.problem else ""
+    return ""
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -87,12 +98,7 @@ def parse_yaml(text: str) -> object:
     try:
         return _build(loader(text))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = f"this is not YAML: {error.problem or error.context}"
-        if mark and mark.index >= len(text.rstrip()):
-            problem += "; the text ends too early"
-        raise InputError(problem, place=where) from None
+        raise _syntax_error(error, text) from None
     except yaml.YAMLError as error:  # a character YAML does not allow
         reason = getattr(error, "reason", "unreadable")
         at = getattr(error, "position", None)
@@ -100,6 +106,25 @@ def parse_yaml(text: str) -> object:
         raise InputError(f"this is not YAML: {reason}", place=where) from None
     except MemoryError:
         raise InputError("the document does not fit in memory") from None
+
+
+def _syntax_error(error: Any, text: str) -> InputError:
+    """Return what is wrong with a text that YAML refuses, and what to do about it."""
+    from foreplan.formats.mistakes import TextPosition, find_advice
+
+    marks = (error.problem_mark or error.context_mark, error.context_mark)
+    spot, begin = (None if mark is None else TextPosition(mark.line, mark.column) for mark in marks)
+    words = f"{error.context or ''} {error.problem or ''}"
+    advice = None if spot is None else find_advice(text, spot, begin, words)
+    if advice is not None:
+        spot = advice.spot
+        problem = advice.problem
+    else:
+        problem = f"this is not YAML: {error.problem or error.context}"
+        if spot and marks[0].index >= len(text.rstrip()):
+            problem += "; the text ends too early"
+    where = f"line {spot.line + 1}, column {spot.column + 1}" if spot else ""
+    return InputError(problem, place=where)
 
 
 class _Open(NamedTuple):
@@ -130,7 +155,7 @@ def _build(parser: Any) -> object:
             closed = stack.pop()
             value, line = closed.children, closed.line
         elif kind is yaml.AliasEvent:
-            raise _error("aliases (*name) are not allowed: write the value out", event)
+            raise _error(f"{_REPEATED}; quote text that begins with *", event)
         elif kind is yaml.StreamEndEvent:
             break
         else:
@@ -144,7 +169,16 @@ def _build(parser: Any) -> object:
     return outer.children[0]
 
 
+_MERGE = "<<"  # this very object stands for one without quotes
+_REPEATED = (
+    "anchors (&a), aliases (*a) and merge keys (<<) are not supported: `defaults:` sets fields for "
+    "several tasks, `foreach:` repeats a task"
+)
+
+
 def _opened(event: Any, depth: int) -> _Open:
+    if event.anchor is not None:
+        raise _error(_REPEATED, event)
     if depth > MAX_DEPTH:
         raise _error(f"the document is nested too deeply: more than {MAX_DEPTH} levels", event)
     if event.tag not in (None, "!", _TAG + "map", _TAG + "seq"):
@@ -158,7 +192,10 @@ def _mapping(closed: _Open) -> dict[object, object]:
         result = dict(zip(keys, closed.children[1::2], strict=True))
     except TypeError:  # a list or mapping cannot be hashed
         at = next(i for i, key in enumerate(keys) if isinstance(key, list | dict))
-        raise wrong_line(f"a key must be a name, not {shown(keys[at])}", lines[at] + 1) from None
+        error = mistaken("a key must be a name", keys[at])
+        raise InputError(error.problem, place=f"line {lines[at] + 1}") from None
+    if _MERGE in result and any(key is _MERGE for key in keys):
+        raise wrong_line(_REPEATED, lines[keys.index(_MERGE)] + 1)
     if len(result) < len(keys):
         seen: set[object] = set()
         for key, line in zip(keys, lines, strict=True):
@@ -170,11 +207,15 @@ def _mapping(closed: _Open) -> dict[object, object]:
 
 def _scalar(event: Any) -> object:
     text: str = event.value
+    if event.anchor is not None:
+        raise _error(f"{_REPEATED}; quote text that begins with &", event)
+    if event.tag == "!" and not event.style:
+        raise _error("quote text that begins with !", event)
     if not event.implicit[0]:  # quoted, or tagged
         if event.tag not in (None, "!", _TAG + "str"):
             raise _error(f"the tag {shown(event.tag)} is not allowed", event)
         return text
-    return plain_scalar(text, event)
+    return _MERGE if text == _MERGE else plain_scalar(text, event)
 
 
 def plain_scalar(text: str, event: Any = None) -> object:

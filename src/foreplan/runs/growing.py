@@ -21,6 +21,7 @@ from foreplan.executors.results import load_result
 from foreplan.formats.deferred import MadeFiles, made_globs
 from foreplan.formats.foreplan_workflow import workflow_from_dict
 from foreplan.formats.growing import printed_tasks
+from foreplan.formats.origins import SourceText
 from foreplan.model import Workflow
 from foreplan.model.call import Call, Calls, ReturnedTasks, qualified_name
 from foreplan.model.causes import CAUSE, EXPANSION
@@ -207,8 +208,10 @@ def printed_by(task: str, directory: Path, workflow: Workflow) -> Workflow:
     file = directory / expansion_file(task)
     others = [name for name, maker in files_of(workflow).items() if maker]
 
-    def read(document: Mapping[str, Any], made: MadeFiles | None) -> Workflow:
-        return workflow_from_dict(document, directory=directory, others=others, made=made)
+    def read(document: Mapping[str, Any], made: MadeFiles | None, origin: SourceText) -> Workflow:
+        return workflow_from_dict(
+            document, directory=directory, origin=origin, others=others, made=made
+        )
 
     try:
         return printed_tasks(file.read_text(encoding="utf-8"), read)
