@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -310,7 +310,7 @@ def run(
     targets: Sequence[str] = (),
     force: bool | Sequence[str] = False,
     trust: str = "content",
-    keep_results: bool = False,
+    keep_results: bool | None = None,
     resume: str | None = None,
     listener: Listener | None = None,
     price: Price | None = None,
@@ -334,6 +334,9 @@ def run(
     arguments, is not run, unless `force` says so: True, or names of tasks. If nothing is to do,
     what comes back is finished and has no id. `targets` are tasks or files to make, with what they
     need; `trust` is "content", or "mtime" where files are too large to be read.
+    On Dask, results of functions that other tasks read are kept if they have less than 1 MB, for a
+    resume and for later runs; with `keep_results=True` all are, with False only those of tasks that
+    say `keep=True`.
     `price` is money per second of use: a number, or a dict from names of processors, hosts or
     machines (`fast*`) to numbers or to pairs with a billing unit in seconds; `transfer_price` is
     for a unit of data. With a `budget` every plan is affordable; if none is any more, the run is
@@ -405,7 +408,7 @@ def compute(
     """
     from foreplan.delayed import flow_of
     from foreplan.flow import Task
-    from foreplan.model.call import refs, replaced
+    from foreplan.model.call import replaced
 
     flow, outputs = flow_of(list(collections))
     if not len(flow):
@@ -413,18 +416,20 @@ def compute(
     else:
         wanted: list[Task] = []
         replaced(outputs, Task, wanted.append)
-        read = {index for call in flow.build()[1] for index in refs(call)}
-        options["keep_results"] = any(flow.index(task) in read for task in wanted)
         asked = inspect.signature(run).bind(flow, client, strategy, **options)
         asked.apply_defaults()
-        with _leaving_nothing(flow, asked.arguments) as outcome:
+        with _leaving_nothing(flow, asked.arguments, {t.index for t in wanted}) as outcome:
             values = tuple(replaced(outputs, Task, outcome.result))
     return values[0] if len(values) == 1 else values
 
 
 @contextmanager
-def _leaving_nothing(flow: Flow, asked: Mapping[str, Any]) -> Iterator[Outcome]:
+def _leaving_nothing(
+    flow: Flow, asked: Mapping[str, Any], wanted: Collection[int]
+) -> Iterator[Outcome]:
     """All of a flow, run without the store; what the run keeps is gone in the end.
+
+    So only the results of `wanted` tasks are kept.
 
     It is kept in the directory, not where temporary files are: that may be memory.
     """
@@ -434,10 +439,12 @@ def _leaving_nothing(flow: Flow, asked: Mapping[str, Any]) -> Iterator[Outcome]:
     from foreplan import runs
     from foreplan.display.display import showing
 
-    for name in ("resume", "targets", "force"):
+    for name in ("resume", "targets", "force", "keep_results"):
         if asked[name]:
             raise InputError(f"foreplan.compute has no {name}: it computes all, and keeps nothing")
     options, (workflow, calls) = runs.Options.from_keywords(asked), flow.build()
+    specs = {t: replace(spec, keep=t in wanted) for t, spec in workflow.specs.items()}
+    workflow = replace(workflow, specs=specs)
     rest = runs.find_rest(workflow, options, calls, ask_store=False)
     if not options.directory.is_dir():
         raise InputError("there is no such directory", source=str(options.directory.absolute()))

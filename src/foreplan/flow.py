@@ -30,6 +30,7 @@ _OPTIONS = (
     "size",
     "after",
     "expand",
+    "keep",
     *REQUEST_FIELDS,
 )
 
@@ -192,6 +193,7 @@ class Flow:
         size: float | None = None,
         after: Task | Iterable[Task] = (),
         expand: bool = False,
+        keep: bool | None = None,
         cores: int | Sequence[int] | None = None,
         parallel: float | Mapping[int, float] | None = None,
         memory: float | str | None = None,
@@ -213,11 +215,12 @@ class Flow:
         `resources` ("8GB"), `gpus`, and tokens of `pools`, `on` hosts with these names or labels. A
         parameter of the function with the name of one of these options is given through `call`.
         With `expand` the function returns a flow, or tasks of one, which are added to the run: who
-        takes its result waits for them, and takes theirs.
+        takes its result waits for them, and takes theirs. With `keep` its result is kept however
+        large it is, on Dask as well, where only results under 1 MB are if other tasks read them.
         """
         options: dict[str, Any] = {"name": name, "cost": cost, "category": category}
         options |= {"retries": retries, "retry": retry, "wait": wait, "timeout": timeout}
-        options |= {"size": size, "after": after, "expand": expand or None}
+        options |= {"size": size, "after": after, "expand": expand or None, "keep": keep}
         options |= {"cores": cores, "parallel": parallel, "memory": memory, "gpus": gpus}
         options |= {"resources": resources, "pools": pools, "on": on, "not_on": not_on}
         _check_arguments(function, args, kwargs, set(_said(options)))
@@ -240,6 +243,7 @@ class Flow:
         size: float | None = None,
         after: Task | Iterable[Task] = (),
         expand: bool = False,
+        keep: bool | None = None,
         cores: int | Sequence[int] | None = None,
         parallel: float | Mapping[int, float] | None = None,
         memory: float | str | None = None,
@@ -265,10 +269,10 @@ class Flow:
         request = request_from_fields(said, place)
         if cost is None and request is not None and request.seconds:
             cost = request.seconds[0]
-        if not isinstance(expand, bool):
-            raise InputError(
-                f"expected True or False, not {_short(expand)}", place=f"{place}: expand"
-            )
+        for option, given in (("expand", expand), ("keep", keep)):
+            if not isinstance(given, bool | None):
+                problem = f"expected True or False, not {_short(given)}"
+                raise InputError(problem, place=f"{place}: {option}")
         called = functools.partial(call_expanding, function) if expand else function
         made = Call(called, *self._arguments(function, args, kwargs or {}, place))
         entry = _Entry(
@@ -280,7 +284,8 @@ class Flow:
                 retries=None if retries is None else _whole(retries, f"{place}: retries"),
                 timeout=None if timeout is None else _positive(timeout, f"{place}: timeout"),
                 request=request,
-                expand=expand,
+                expand=bool(expand),
+                keep=bool(keep),
                 **_patience(wait, retry, place),
             ),
             files_of(made),

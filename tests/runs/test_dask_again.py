@@ -12,7 +12,10 @@ import pytest
 import foreplan
 from foreplan.checks.runs import check_run
 from foreplan.errors import ForeplanError
-from foreplan.model.events import REUSED
+from foreplan.executors.results import SMALL
+from foreplan.model.events import REUSED, Event, TaskFinished
+from foreplan.runs import Session
+from foreplan.runs.session import Silent
 
 distributed = pytest.importorskip("distributed")
 
@@ -58,9 +61,9 @@ def plus(name: str, *values: Any) -> Any:
     return sum(value if isinstance(value, int) else value[0] for value in values)
 
 
-def sums(first: int = 4, last: int = 1) -> foreplan.Flow:
+def sums(first: int = 4, last: int = 1, memory: str | None = None) -> foreplan.Flow:
     flow = foreplan.Flow("sums")
-    a = flow.task(half, first, name="a")
+    a = flow.task(half, first, name="a", memory=memory)
     b = flow.task(plus, "b", a, name="b")
     flow.task(plus, "c", a, b, last, name="c")
     return flow
@@ -75,7 +78,7 @@ def run(flow: foreplan.Flow, client: Any, **options: Any) -> Any:
 
 def test_what_is_not_kept_is_made_again_only_if_it_is_needed(client: Any, ran: Path) -> None:
     flow = sums()
-    assert run(flow, client).result(flow.tasks[2]) == 5
+    assert run(flow, client, keep_results=False).result(flow.tasks[2]) == 5
     assert take(ran) == ["a", "b", "c"]
     outcome = run(flow, client)
     assert outcome.result(flow.tasks[2]) == 5
@@ -90,19 +93,50 @@ def test_what_is_not_kept_is_made_again_only_if_it_is_needed(client: Any, ran: P
 
 
 def test_what_is_kept(client: Any, ran: Path) -> None:
-    run(sums(), client, keep_results=True)
+    run(sums(), client)
     take(ran)
     flow = sums(last=2)
     assert run(flow, client).result(flow.tasks[2]) == 6
     assert take(ran) == ["c"]
     flow = sums(5, last=3)  # a gives the same again, so b is taken from where it is kept
-    outcome = run(flow, client)
+    outcome = run(flow, client, keep_results=False)
     assert take(ran) == ["a", "c"]
     assert outcome.result(flow.tasks[2]) == 7
     reused = [e for e in outcome.run.events or () if e.detail and REUSED in e.detail]
     assert len(reused) == 1
     assert run(flow, client, force=["b"]).ok
     assert take(ran) == ["a", "b"]  # what a gave was not kept; c is as it was
+
+
+class StopSoon(Silent):
+    """Stops the run once a task is done; what has begun then comes to its end."""
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        if any(isinstance(event, TaskFinished) for event in events) and not session.stopping:
+            session.stop()
+
+
+@pytest.mark.parametrize("place", ["dask", "local:1"])
+def test_a_resumed_run_repeats_nothing(client: Any, ran: Path, place: str) -> None:
+    flow = sums(memory="1MB")  # so that nothing is begun ahead
+    stopped = foreplan.run(flow, client, listener=StopSoon())
+    assert (stopped.status, take(ran)) == ("stopped", ["a", "b"])
+    assert stopped.result(flow.tasks[0]) == [2] * 400
+    again = foreplan.run(flow, client if place == "dask" else place, resume=stopped.id)
+    assert again.result(flow.tasks[2]) == 5
+    assert take(ran) == ["c"]
+    check_run(again.run)
+
+
+def test_a_damaged_result_is_made_again(client: Any, ran: Path) -> None:
+    flow = sums(memory="1MB")
+    stopped = foreplan.run(flow, client, listener=StopSoon())
+    take(ran)
+    small = stopped.home / "results" / SMALL
+    small.write_bytes(small.read_bytes().replace(bytes([2]), bytes([3])))
+    again = foreplan.run(flow, client, resume=stopped.id)
+    assert again.result(flow.tasks[2]) == 5
+    assert "a" in take(ran)
 
 
 def commands() -> dict[str, Any]:

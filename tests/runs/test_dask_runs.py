@@ -62,15 +62,29 @@ def test_values_that_others_use(cluster: Cluster, data: Path) -> None:
     assert foreplan.compute(two, one, client=cluster.client, dir=data) == (15, 3)
 
 
-def test_results_between_are_kept_if_asked_for(cluster: Cluster, data: Path) -> None:
-    flow, total = sums()
-    plain = foreplan.run(flow, dask(cluster), dir=data)
-    assert plain.result(total) == 36
-    with pytest.raises(foreplan.ForeplanError, match="was not kept"):
-        plain.result(flow.tasks[0])
-    kept = foreplan.run(flow, dask(cluster), dir=data, keep_results=True)
-    assert [kept.result(task) for task in flow.tasks] == [*range(1, 9), 10, 26, 36]
-    check_run(kept.run)
+@pytest.mark.parametrize(
+    ("keep_results", "kept"),
+    [(None, {1, 500, 50_000, 300_000}), (True, {1, 500, 50_000, 300_000, 2_000_000}), (False, {1})],
+)
+def test_which_results_between_are_kept(
+    cluster: Cluster, data: Path, keep_results: bool | None, kept: set[int]
+) -> None:
+    """Those of 1 byte and 3 MB are asked for by their tasks; 2 MB are too many by default."""
+    flow = foreplan.Flow("sizes")
+    asked = {1, 3_000_000}
+    sizes = [1, 500, 50_000, 300_000, 2_000_000, 3_000_000]
+    parts = {n: flow.task(operator.mul, b"x", n, keep=n in asked) for n in sizes}
+    total = flow.task(operator.add, flow.task(b"".join, [*parts.values()], name="all"), b"")
+    run = foreplan.run(flow, dask(cluster), dir=data, keep_results=keep_results)
+    check_run(run.run)
+    assert len(run.result(total)) == sum(sizes)
+    for size, task in parts.items():
+        if size in kept | asked:
+            assert run.result(task) == b"x" * size
+        else:
+            with pytest.raises(foreplan.ForeplanError, match="was not kept"):
+                run.result(task)
+    assert foreplan.run(flow, dask(cluster), dir=data, keep_results=keep_results).id == ""
 
 
 @pytest.mark.parametrize("strategy", ["slack", "fifo", "always"])
@@ -182,7 +196,7 @@ def test_results_that_are_not_there(cluster: Cluster, data: Path) -> None:
     one = flow.task(operator.truediv, 2, 2, name="one")
     read = flow.task(operator.neg, one, name="read")
     bad = flow.task(operator.truediv, one, 0, name="bad")
-    run = foreplan.run(flow, dask(cluster), dir=data, keep_going=True)
+    run = foreplan.run(flow, dask(cluster), dir=data, keep_going=True, keep_results=False)
     assert run.result(read) == -1
     with pytest.raises(ZeroDivisionError, match="division by zero") as caught:
         run.result(bad)
@@ -218,3 +232,50 @@ def test_nobody_waits_for_what_may_be_begun(cluster: Cluster, data: Path) -> Non
     check_run(outcome.run)
     assert watched.unsent == 0
     assert len(watched.ahead) > 4
+
+
+def noted(folder: Path, name: str) -> list[int]:
+    """A result of some kilobytes; and a line for each call."""
+    with (folder / "ran").open("a") as file:
+        file.write(f"{name}\n")
+    return [len(name)] * 5000
+
+
+def gathered(folder: Path, *parts: list[int]) -> int:
+    noted(folder, "gathered")
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    return sum(part[0] for part in parts)
+
+
+class KillWorker(Silent):
+    """Kills the worker on which the last task runs, once all other results are at home."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self.cluster, self.folder = cluster, folder
+        self.is_done = False
+
+    def happened(self, session: Session, events: list[Event]) -> None:
+        ran = self.folder / "ran"
+        waits = self.is_done or session.machines._fetches.keys  # type: ignore[attr-defined]
+        if waits or "gathered" not in (ran.read_text() if ran.exists() else ""):
+            return
+        (attempt,) = session.coordinator.state.running()
+        self.cluster.kill(session.machines.platform.processor_names[attempt.processor])
+        (self.folder / "go").touch()
+        self.is_done = True
+
+
+def test_results_outlive_their_worker(cluster: Cluster, data: Path, tmp_path: Path) -> None:
+    flow = foreplan.Flow("losing")
+    parts = [flow.task(noted, tmp_path, f"part-{k}") for k in range(6)]
+    last = flow.task(gathered, tmp_path, *parts)
+    try:
+        listener = KillWorker(cluster, tmp_path)
+        run = foreplan.run(flow, dask(cluster), dir=data, listener=listener)
+        assert run.result(last) == 36
+        check_run(run.run)
+    finally:
+        cluster.have(2)
+    ran = (tmp_path / "ran").read_text().split()
+    assert sorted(ran) == ["gathered", "gathered", *(f"part-{k}" for k in range(6))]

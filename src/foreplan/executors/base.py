@@ -36,10 +36,12 @@ class Workload:
     directory: Path = Path()  # the data directory
     shared: bool = False  # other machines see that directory, too
     timeout: float | None = None  # seconds for a task that says nothing itself
-    keep_results: bool = False  # of functions: those between, too
+    # results of functions that other tasks read: True all, False none, None those under 1 MB
+    keep_results: bool | None = None
     absolute: bool = False  # whether files may lie outside the data directory
     store: RunStore | None = None  # what is known of results; None: nothing, and nothing is kept
     limit: bool = False  # tasks are held to what they ask for
+    targets: tuple[str, ...] = ()  # tasks whose results are asked for
 
     @property
     def functions(self) -> frozenset[int]:

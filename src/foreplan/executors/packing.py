@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import math
 import mmap
 import os
 import pickle
@@ -39,10 +40,34 @@ class _Buffers(list[memoryview]):
         return raw.nbytes < LARGE
 
 
-def pack(value: Any) -> list[Frame]:
-    """A value as its pickle and its large buffers, which are not copied."""
-    buffers, file = _Buffers(), io.BytesIO()
+class TooLargeError(Exception):
+    """A value is larger than it may be."""
+
+
+class _Bounded(io.BytesIO):
+    """A file that takes only so many bytes."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self.left = limit
+
+    def write(self, content: Any) -> int:
+        self.left -= len(content)
+        if self.left < 0:
+            raise TooLargeError
+        return super().write(content)
+
+
+def pack(value: Any, limit: float = math.inf) -> list[Frame]:
+    """A value as its pickle and its large buffers, which are not copied.
+
+    Raise TooLargeError as soon as these are found to have more than `limit` bytes.
+    """
+    buffers = _Buffers()
+    file = io.BytesIO() if limit == math.inf else _Bounded(limit)
     pickler()(file, protocol=5, buffer_callback=buffers.keep_apart).dump(value)
+    if file.tell() + sum(map(len, buffers)) > limit:
+        raise TooLargeError
     return [file.getvalue(), *buffers]
 
 

@@ -1,12 +1,14 @@
 """The results of Python functions, pickled, in the run's own home.
 
 A result has a file of its own, `<task>.pkl`. Many small ones that come in together are appended to
-one file, `small.bin`: to make a file for each would cost more than the tasks do.
+one file, `small.bin`: to make a file for each would cost more than the tasks do. The newest record
+of a task counts there; an empty one says that the task has no result any more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import struct
 import threading
@@ -15,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from foreplan.durable import open_file, read_file
+from foreplan.durable import open_file
 from foreplan.errors import ForeplanError
 from foreplan.executors import packing
 from foreplan.executors.packing import Frame, Frames
@@ -62,23 +64,54 @@ class SmallResults:
         self._results = os.fspath(results)
         self._descriptor = -1
         self._lock = threading.Lock()  # threads bring results home, several at a time
-        names = [name.partition(".pkl")[0] for name in os.listdir(self._results)]
-        self.large = {int(name) for name in names if name.isdecimal()}  # with a file of their own
+        files = (name.partition(".") for name in os.listdir(self._results))
+        # the tasks whose results have a file of their own
+        self.large = {int(task) for task, _, end in files if end == "pkl" and task.isdecimal()}
+        records = _records_in(os.path.join(self._results, SMALL))
+        self._places = _newest(records)
+        self._end = records[-1][1] + records[-1][2] if records else 0  # of the last whole record
+
+    def has(self, task: int) -> bool:
+        """Return whether the result of a task is here."""
+        return task in self.large or task in self._places
+
+    def read(self, task: int) -> list[Frame]:
+        """Return the result of a task as it is packed."""
+        if task in self.large or task not in self._places:
+            return packing.read(result_path(self._results, task))
+        return [_read_small(self._results, *self._places[task])]
 
     def keep(self, task: int, content: bytes) -> None:
         """Append a result; it takes the place of any that the task has; from any thread."""
-        record = _HEAD.pack(task, len(content)) + content
         with self._lock:
-            if self._descriptor < 0:
-                path = os.path.join(self._results, SMALL)
-                _cut_to(path, _whole(path))
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-                self._descriptor = open_file(path, flags)
-            if task in self.large:
+            self._remove_file(task)
+            self._append(task, content)
+            self._places[task] = (self._end - len(content), len(content))
+
+    def drop(self, task: int) -> None:
+        """Have no result of a task any more: it is about to be made again."""
+        with self._lock:
+            self._remove_file(task)
+            if self._places.pop(task, None) is not None:
+                self._append(task, b"")
+
+    def _remove_file(self, task: int) -> None:
+        if task in self.large:
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(result_path(self._results, task))
-                self.large.discard(task)
-            if os.write(self._descriptor, record) < len(record):
-                raise OSError(28, "No space left on device")
+            self.large.discard(task)
+
+    def _append(self, task: int, content: bytes) -> None:
+        if self._descriptor < 0:
+            path = os.path.join(self._results, SMALL)
+            _cut_to(path, self._end)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._descriptor = open_file(path, flags)
+        record = _HEAD.pack(task, len(content)) + content
+        if os.write(self._descriptor, record) < len(record):
+            os.ftruncate(self._descriptor, self._end)
+            raise OSError(28, "No space left on device")
+        self._end += len(record)
 
     def keep_apart(
         self,
@@ -117,17 +150,33 @@ def small_places(results: str | os.PathLike[str]) -> dict[int, tuple[int, int]]:
 
 @lru_cache(maxsize=4)
 def _places(path: str, size: int, changed: int) -> dict[int, tuple[int, int]]:
-    return {task: (offset, length) for task, offset, length in _records_in(path)}
+    return _newest(_records_in(path))
+
+
+def _newest(records: list[tuple[int, int, int]]) -> dict[int, tuple[int, int]]:
+    found = {task: (offset, length) for task, offset, length in records}
+    return {task: place for task, place in found.items() if place[1]}
 
 
 def _records_in(path: str) -> list[tuple[int, int, int]]:
+    """The records of a file, of which only the heads are read."""
     try:
-        return _records(read_file(path))
+        with open(open_file(path), "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return []
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return _records(content)
     except FileNotFoundError:
         return []
 
 
-def _records(content: bytes) -> list[tuple[int, int, int]]:
+def _read_small(results: str | os.PathLike[str], offset: int, length: int) -> bytes:
+    with open(open_file(os.path.join(results, SMALL)), "rb") as file:
+        file.seek(offset)
+        return file.read(length)
+
+
+def _records(content: bytes | mmap.mmap) -> list[tuple[int, int, int]]:
     """The task, the offset and the length of each whole record."""
     found: list[tuple[int, int, int]] = []
     at = 0
@@ -139,12 +188,6 @@ def _records(content: bytes) -> list[tuple[int, int, int]]:
         found.append((task, at, length))
         at += length
     return found
-
-
-def _whole(path: str) -> int:
-    """The length of the file without a record that was cut short."""
-    records = _records_in(path)
-    return records[-1][1] + records[-1][2] if records else 0
 
 
 def _cut_to(path: str, length: int) -> None:
@@ -163,7 +206,7 @@ class KeptResults:
     def __init__(self, data: str | os.PathLike[str]) -> None:
         self._data, self._memory = os.fspath(data), Memory(data)
         self._seen: dict[KeptResult, bool] = {}
-        self._small: dict[str, dict[int, bytes]] = {}  # by run
+        self._small: dict[str, dict[int, tuple[int, int]]] = {}  # places, by run
 
     def folder(self, run: str) -> str:
         """Where the results of a run are."""
@@ -181,17 +224,12 @@ class KeptResults:
         name = result_path(_results_of(kept.run), kept.number)
         self._memory.learn(name, kept.file)
         content = self._memory.content(name)
-        if content is None and (small := self._smalls(kept.run).get(kept.number)) is not None:
-            content = digest_of(small)
+        folder = self.folder(kept.run)
+        if kept.run not in self._small:
+            self._small[kept.run] = small_places(folder)
+        if content is None and (place := self._small[kept.run].get(kept.number)) is not None:
+            content = digest_of(_read_small(folder, *place))
         return content == kept.file[3]
-
-    def _smalls(self, run: str) -> dict[int, bytes]:
-        if run not in self._small:
-            path = os.path.join(self.folder(run), SMALL)
-            content = read_file(path) if os.path.exists(path) else b""
-            places = {task: (at, length) for task, at, length in _records(content)}
-            self._small[run] = {t: content[at : at + n] for t, (at, n) in places.items()}
-        return self._small[run]
 
     def bring(self, kept: KeptResult, results: str, task: int) -> Entry:
         """Have a result among those of another run, too; its file as it is there.
@@ -242,9 +280,17 @@ def read_result(results: str | os.PathLike[str], task: int) -> list[Frame]:
         place = small_places(results).get(task)
         if place is None:
             raise
-        with open(open_file(os.path.join(results, SMALL)), "rb") as file:
-            file.seek(place[0])
-            return [file.read(place[1])]
+        return [_read_small(results, *place)]
+
+
+def file_of_result(results: str | os.PathLike[str], task: int) -> str:
+    """Return the file of a task's result; a result among small ones gets one of its own."""
+    path = result_path(results, task)
+    if not os.path.exists(path) and (place := small_places(results).get(task)) is not None:
+        own = f"{path}.{threading.get_ident()}.tmp"  # others may do the same now
+        packing.write_frames(own, [_read_small(results, *place)])
+        os.replace(own, path)
+    return path
 
 
 def settle_result(path: str) -> Entry | None:

@@ -52,6 +52,7 @@ class TaskSpec:
     gathers: tuple[str, ...] = ()  # patterns of what it reads of the expansions that it waits for
     added_by: str | None = None  # the task that added it; None: it is declared
     returned: bool = False  # who reads of the function that added it gets its result
+    keep: bool = False  # the result of this function is kept, however large it is
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,7 @@ def workload(
         options.absolute,
         store,
         options.limit,
+        options.targets,
     )
 
 

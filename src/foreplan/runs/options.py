@@ -139,7 +139,8 @@ class Options:
             metavar="content|mtime",
         ),
     ] = "content"
-    keep_results: bool = False  # functions: keep the results between, too
+    # results of functions that other tasks read: True all, False none, None those under 1 MB
+    keep_results: bool | None = None
     price: Annotated[
         Any,  # a number, or by names; kept as rules, see `price_rules`
         Flag(
@@ -195,6 +196,11 @@ class Options:
         if not (math.isfinite(self.transfer_price) and self.transfer_price >= 0):
             raise InputError(
                 f"the price of transfers must be a number from 0 on, not {self.transfer_price:g}"
+            )
+        if self.keep_results not in (None, True, False):
+            raise InputError(
+                "keep_results must be True (all), False (none) or None (those under 1 MB), not "
+                f"{self.keep_results!r}"
             )
         if not (isinstance(self.retries, int) and self.retries >= 0):
             raise InputError(f"retries must be a whole number from 0 on, not {self.retries!r}")

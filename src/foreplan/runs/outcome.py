@@ -143,8 +143,8 @@ class Outcome:
             why = f"it was not done, as {failed} failed" if failed else "it has not finished"
             raise NoResultError(f"task {name!r} has no result: {why}")
         raise ForeplanError(
-            f"the result of task {name!r} was not kept, as other tasks read it: "
-            "foreplan.run(..., keep_results=True) keeps it"
+            f"the result of task {name!r} was not kept, as other tasks read it: keep=True of the "
+            "task keeps it, foreplan.run(..., keep_results=True) all"
         )
 
     def _index(self, whole: Workflow, task: Any) -> int:

@@ -68,7 +68,7 @@ def survey_of(
     )
     if kept is not None:
         asked = replace(asked, after={}, temp={})  # all tasks are surveyed
-        asked = replace(asked, every_result=options.keep_results, has_result=kept.has)
+        asked = replace(asked, every_result=options.keep_results is True, has_result=kept.has)
         return Survey(workflow, data, store, asked, calls)
     asked = replace(asked, carried=_is_carried(options))
     return Survey(workflow, data, store, asked)

@@ -127,6 +127,10 @@ class RunStore:
         self._take_made()
         return self._survey.content_of(self._with_taken[number])
 
+    def has_own_result(self, task: int) -> bool:
+        """Return whether this run, which is resumed, has kept the result of a function."""
+        return self._survey.own_result(self._numbers[task], self.run, task) is not None
+
     def imports(self, task: int) -> dict[str, str]:
         """What a function counts on of its program where it runs; nothing if it has no key."""
         return self._survey.imports(self._numbers[task])

@@ -118,8 +118,12 @@ class Survey:
         self.foreign: list[Foreign] = []
         _check_forced(workflow, asked)
         self._graph = WorkflowGraph(workflow, asked.targets)
-        if asked.every_result:
-            self._graph.products = {t for t, wanted in enumerate(self._graph.wanted) if wanted}
+        specs = workflow.specs
+        self._graph.products |= {
+            task
+            for task, wanted in enumerate(self._graph.wanted)
+            if wanted and (asked.every_result or (task in specs and specs[task].keep))
+        }
         self.calls: Calls = (None,) * workflow.n_tasks if calls is None else calls
         self._digests = CallDigests()
         self.uncertain: dict[str, str] = {}  # calls that cannot be compared, each with the reason
@@ -350,11 +354,16 @@ class Survey:
 
     def recall(self, task: int, run: str, number: int) -> None:
         """A run that is resumed has the result of a function itself, if it is where it was kept."""
+        if (kept := self.own_result(task, run, number)) is not None:
+            self._known[_result_name(task)] = kept.content
+
+    def own_result(self, task: int, run: str, number: int) -> KeptResult | None:
+        """Return the result that a run has kept of a task, which is `number` there."""
         for result in self.store.of_task(self.workflow.task_names[task]):
             kept = result.call
             if kept is not None and kept[:2] == (run, number) and self.asked.has_result(kept):
-                self._known[_result_name(task)] = kept.content
-                return
+                return kept
+        return None
 
     def is_result(self, task: int, content: str) -> bool:
         """Whether a function, as it is now, has given this."""

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.allotments import Allotting
 from foreplan.executors.base import Workload
 from foreplan.executors.dask.cluster import Cluster
-from foreplan.executors.dask.jobs import DaskJobs, packed
+from foreplan.executors.dask.fetching import Fetches, HomeMessage
+from foreplan.executors.dask.jobs import DaskJobs
 from foreplan.executors.dask.messages import (
     CopyMessage,
     GoneMessage,
@@ -31,7 +32,7 @@ from foreplan.executors.dask.tasks import Packed
 from foreplan.executors.dask.workers import Leaving, WorkerWatch
 from foreplan.executors.listening import Listening
 from foreplan.executors.processes import GRACE, kill_left_behind
-from foreplan.executors.results import load_result
+from foreplan.executors.results import is_kept, load_result
 from foreplan.model import Platform, Workflow
 from foreplan.model.call import Calls
 from foreplan.model.causes import LOST, SYSTEM
@@ -53,18 +54,12 @@ _AHEAD = 0.05  # seconds
 _MANY = 50  # futures to let go of in one message; fewer wait for the next look
 
 
-class _HomeMessage(NamedTuple):
-    """A product is at home, unless there was a problem."""
-
-    given: Submission
-    problem: str | None = None
-
-
 class DaskExecutor(Listening[Submission | None]):
     """Runs functions or shell commands on the workers of a Dask cluster.
 
     Results of functions stay in the workers' memory until their last reader is done; those that no
-    task reads are brought home, to `home/results/`, before they count as finished. Files of
+    task reads are brought home, to `home/results/`, before they count as finished. Others are
+    brought home while their readers run, if they are to be kept. Files of
     commands are in the shared directory; without one they travel as results, outside inputs are
     read from the run's directory here, and those that no task reads are written there. What is at
     home or in the shared directory outlives the cluster, what is only in its memory does not.
@@ -93,7 +88,8 @@ class DaskExecutor(Listening[Submission | None]):
             client, name, self.inbox.put, known, self._jobs.is_shared, patience,
             self._jobs.is_one_host,
         )  # fmt: skip
-        self._items = Items(self._cluster, self._jobs, work.keep_results)
+        self._fetches = Fetches(self._cluster, self._jobs, self.inbox.put)
+        self._items = Items(self._cluster, self._jobs, self._fetches.keys)
         self._given = Submissions(name, self._cluster.client, self._jobs, self._items)
         self._leaving = Leaving(self._cluster, self._items, clock)
         self._watch = WorkerWatch(self._cluster, self._given, self.post)
@@ -243,7 +239,7 @@ class DaskExecutor(Listening[Submission | None]):
             for said in message:
                 self._hear(said)
 
-    def _hear(self, message: Message | _HomeMessage) -> None:
+    def _hear(self, message: Message | HomeMessage) -> None:
         match message:
             case TaskMessage():
                 if (given := self._given.hear(message)) is not None:
@@ -252,7 +248,7 @@ class DaskExecutor(Listening[Submission | None]):
                 self.ready.extend(self._items.arrive(message))
             case PulseMessage():
                 self._watch.hear(message)
-            case _HomeMessage():
+            case HomeMessage():
                 self._finish_at_home(message)
             case WorkersMessage():
                 for back in self._leaving.take_returned(message.workers):
@@ -286,31 +282,32 @@ class DaskExecutor(Listening[Submission | None]):
             self._finish(given)
         elif self._jobs.is_product(given.task) or self._jobs.files_for_home(given.task):
             self._bring_home(given)
-        elif self._items.keep_results and self._jobs.call(given.task) is not None:
-            self._bring_home(given, packed)
+        elif end.packed is not None and self._jobs.must_keep(given.task):
+            self._fetches.add(given)
         else:
             if self._jobs.call(given.task) is not None:
                 self._jobs.note_result(given.task, given.attempt, end, None)
             elif self._jobs.carried:
                 self._jobs.keep(given.task, {}, given.attempt, end)
+            if end.packed is not None:
+                self._fetches.add(given)
             self._finish(given)
 
-    def _bring_home(self, given: Submission, pack: Callable[[Any], Packed] | None = None) -> None:
+    def _bring_home(self, given: Submission) -> None:
         async def bring() -> None:
             try:
                 content = await self._cluster.client.gather(given.future)
-                content = content if pack is None else pack(content)
                 keep, attempt = self._jobs.keep, given.attempt
                 await asyncio.to_thread(keep, given.task, content, attempt, given.end)
-                self.inbox.put([_HomeMessage(given)])
+                self.inbox.put([HomeMessage(given)])
             except ForeplanError as error:  # it cannot be written here, and trying again is no help
                 self.inbox.put(error)
             except BaseException as error:  # the worker is gone, as will be heard
-                self.inbox.put([_HomeMessage(given, str(error))])
+                self.inbox.put([HomeMessage(given, str(error))])
 
         self._cluster.do_later(bring)
 
-    def _finish_at_home(self, brought: _HomeMessage) -> None:
+    def _finish_at_home(self, brought: HomeMessage) -> None:
         given = brought.given
         if given.key not in self._given.by_key:
             return
@@ -463,13 +460,15 @@ class DaskExecutor(Listening[Submission | None]):
             yield end
         yield from (ProcessorGone(p, 0.0) for p, there in enumerate(here) if not there)
         for item, host in held:
-            if not self._jobs.is_on_disk(item):
+            if self._jobs.is_on_disk(item):
+                self._jobs.take_from_home(item)
+            else:
                 yield self._jobs.lost(item, host)
 
     def result(self, task: int) -> Any:
         """The result of a finished task, from home or from the cluster's memory."""
         name = self._jobs.workflow.task_names[task]
-        if self._jobs.is_product(task):
+        if is_kept(self._jobs.results, task):
             return load_result(self._jobs.results, task, name)
         if (found := self._items.result(task)) is None:
             raise ForeplanError(f"the result of task {name!r} is not kept, as other tasks read it")
@@ -478,6 +477,7 @@ class DaskExecutor(Listening[Submission | None]):
     def close(self) -> None:
         """Stop what still runs, and leave the cluster as it was found."""
         self._watch.close()
+        self._fetches.finish()
         for given in list(self._given.by_key.values()):
             self._drop(given)
         self._given.clear()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foreplan.errors import InputError
 from foreplan.executors import packing
@@ -16,25 +18,29 @@ from foreplan.executors.allotments import Allotment
 from foreplan.executors.base import Workload
 from foreplan.executors.command import CommandJob, unlisted
 from foreplan.executors.dask.messages import TaskMessage
-from foreplan.executors.dask.tasks import SMALL, Held, Packed, run_call, run_shell
+from foreplan.executors.dask.tasks import Held, Packed, run_call, run_shell
 from foreplan.executors.jobs import Jobs
 from foreplan.executors.packing import Frames
-from foreplan.executors.results import (
-    SmallResults,
-    error_path,
-    is_kept,
-    read_result,
-    result_path,
-    write_private,
-)
+from foreplan.executors.results import SmallResults, error_path, result_path, write_private
 from foreplan.executors.workspace import protect, read_marker
 from foreplan.files import write_bytes
 from foreplan.model.call import Calls, files_of, parted, refs
-from foreplan.model.events import Event, StartTask, TaskFinished
+from foreplan.model.events import REUSED, Event, StartTask, TaskFinished
 from foreplan.model.growth import is_expansion_file
 from foreplan.model.workflow import EXTERNAL, Workflow
 from foreplan.store.content import Entry, Status, status_of
-from foreplan.store.making import Making
+from foreplan.store.making import Making, changed_inputs
+
+KEPT = 1_000_000  # bytes of a result that is kept unless the run says otherwise
+_TOGETHER = 16_384  # bytes of a result that shares a file with others
+
+
+class _Kept(NamedTuple):
+    """A result that this session has brought home."""
+
+    making: Making
+    content: str
+    size: int
 
 
 class DaskJobs(Jobs):
@@ -50,6 +56,10 @@ class DaskJobs(Jobs):
         n = self.workflow.n_tasks
         self.contents: dict[int, str] = {}  # of results, as the store knows them
         self.warnings: dict[int, str] = {}  # about them
+        self._keep_results, self._targets = work.keep_results, {*work.targets}
+        self._latest: dict[int, int] = {}  # by task, the attempt that was begun last
+        self._kept: dict[int, _Kept] = {}
+        self._keeping = threading.Lock()  # no task begins again while its result is written
         self.at_home = {t for call in self.calls or () for t in refs(call) if t >= n}
         self.has_commands = len(work.functions) < n
         self._functions: dict[int, tuple[Callable[..., Any], bytes]] = {}
@@ -113,6 +123,8 @@ class DaskJobs(Jobs):
         # who reads of one that adds tasks will take other results
         if call is None or (self._grows and any(map(self._expands, refs(call)))):
             return False
+        if self._small.has(task):  # it may be taken from there
+            return False
         return not self.files(self.read(task))
 
     def _expands(self, number: int) -> bool:
@@ -121,6 +133,18 @@ class DaskJobs(Jobs):
     def is_product(self, task: int) -> bool:
         """Whether the result of a function is for the user, not for another task."""
         return self.call(task) is not None and not self.readers[task]
+
+    def must_keep(self, task: int) -> bool:
+        """Return whether the result of a function counts as made only once it is at home."""
+        if self._keep_results or self.workflow.spec(task).keep:
+            return True
+        return self.is_product(task) or self.name(task) in self._targets
+
+    def _most_kept(self, task: int) -> float:
+        """Return the bytes up to which the result of a function is kept."""
+        if self.must_keep(task):
+            return math.inf
+        return KEPT if self._keep_results is None and self.store is not None else 0
 
     def product_files(self, task: int) -> list[str]:
         """The files of a command that must be brought home."""
@@ -162,7 +186,7 @@ class DaskJobs(Jobs):
         folder = self.data if files_of(call) else ""
         content = (call.args, dict(call.kwargs), refs(call), names, folder)
         imports = None if self.store is None else self.store.imports(task)
-        more = [self.is_product(task), imports]
+        more = [self.is_product(task), self._most_kept(task), imports]
         return run_call, [self._pickled(call.function), dumps(content), *more]
 
     def _pickled(self, function: Callable[..., Any]) -> bytes:
@@ -186,12 +210,42 @@ class DaskJobs(Jobs):
 
     def make_ready(self, attempt: int, task: int) -> Event | None:
         """Find out what an attempt is made from; its end, if that is there already."""
+        with self._keeping if task in self._latest else nullcontext():
+            self._latest[task] = attempt
         self._makings[attempt], end = self.begin(attempt, task)
+        if self.call(task) is not None:
+            return self._make_call_ready(attempt, task, end)
         if isinstance(end, TaskFinished) and not self.is_in_directory(task):
             self.at_home.add(task)
-            if self.call(task) is not None:
+        return end
+
+    def _make_call_ready(self, attempt: int, task: int, end: Event | None) -> Event | None:
+        """Take the result of a function that is at home; else remove it: there will be another.
+
+        Of two results of a task, a resumed run could not tell which one others have read.
+        """
+        end = end or self._take_own(attempt, task)
+        if end is None:
+            self._kept.pop(task, None)
+            self._small.drop(task)
+        elif isinstance(end, TaskFinished):
+            self.at_home.add(task)
+            if os.path.exists(result_path(self.results, task)):
                 self._small.large.add(task)
         return end
+
+    def _take_own(self, attempt: int, task: int) -> Event | None:
+        """The end of an attempt whose result this session has at home: its workers have lost it."""
+        making, kept = self._makings.get(attempt), self._kept.get(task)
+        if kept is None or making is None or self.store is None or not self._small.has(task):
+            return None
+        if making.recipe is None or kept.making.recipe is None:
+            return None
+        if making.recipe.key != kept.making.recipe.key or changed_inputs(kept.making, self.data):
+            return None
+        self.store.note(task, {}, kept.content)
+        detail = {"seconds": 0.0, "sizes": self.result_sizes(task, kept.size)}
+        return TaskFinished(attempt, 0.0, detail=detail | {REUSED: self.store.run})
 
     def content_at_home(self, number: int) -> dict[str, str]:
         """What a result is that is here, by the name of its task."""
@@ -255,7 +309,7 @@ class DaskJobs(Jobs):
 
     def _packed(self, number: int) -> Packed:
         try:
-            return Packed(*read_result(self.results, number))
+            return Packed(*self._small.read(number))
         except OSError as error:
             path = result_path(self.results, number)
             reason = error.strerror or str(error)
@@ -271,13 +325,20 @@ class DaskJobs(Jobs):
         done = read_marker(self._scratch(start.task, start.attempt) + ".done", self.data)
         return None if done is None else self.finished(start.attempt, *done)
 
+    def take_from_home(self, item: int) -> None:
+        """Have tasks read an item from here: no worker of a resumed run has it in memory."""
+        producer = int(self.workflow.item_producer[item])
+        if producer != EXTERNAL and self.call(producer) is not None:
+            self.at_home.add(producer)
+
     def is_on_disk(self, item: int) -> bool:
         """Whether an item outlives the cluster and is still there."""
         producer = int(self.workflow.item_producer[item])
         if producer == EXTERNAL:
             return True
         if self.call(producer) is not None:
-            return self.is_product(producer) and is_kept(self.results, producer)
+            has_it = self._small.has(producer)
+            return has_it and (self.store is None or self.store.has_own_result(producer))
         comes_home = not self.carried or {*self.files([item])} <= {*self.product_files(producer)}
         return comes_home and self.has_files(item)
 
@@ -316,19 +377,35 @@ class DaskJobs(Jobs):
             problem = f"cannot write it: {error.strerror}"
             raise InputError(problem, source=self.store.folder) from None
 
+    def keep_finished(
+        self, task: int, content: Packed, attempt: int | None, end: TaskMessage | None
+    ) -> None:
+        """Bring home the result of an attempt, unless its task has begun again meanwhile."""
+        if self.must_keep(task):  # the attempt is not over before
+            self.keep(task, content, attempt, end)
+            return
+        with self._keeping:
+            if self._latest.get(task) == attempt:
+                self._keep_result(task, content.frames, attempt, end, is_noted=True)
+
     def keep_error(self, task: int, content: bytes) -> None:
         """Bring an error home; without it there are words."""
         with suppress(OSError):
             write_private(error_path(self.results, task), content)
 
     def _keep_result(
-        self, task: int, frames: Frames, attempt: int | None, end: TaskMessage | None
+        self,
+        task: int,
+        frames: Frames,
+        attempt: int | None,
+        end: TaskMessage | None,
+        is_noted: bool = False,
     ) -> None:
         def note(source: str | bytes) -> None:
-            self.note_result(task, attempt, end, source)
+            self.note_result(task, attempt, end, source, is_noted)
 
         try:
-            if sum(map(len, frames)) <= SMALL:
+            if len(frames) == 1 and len(frames[0]) <= _TOGETHER:
                 note(small := bytes(frames[0]))
                 self._small.keep(task, small)
             else:
@@ -343,13 +420,22 @@ class DaskJobs(Jobs):
         attempt: int | None,
         end: TaskMessage | None,
         source: str | bytes | None,
+        is_noted: bool = False,
     ) -> None:
-        """Have it known what a function gave back, before that is in its place, if it is kept."""
+        """Have it known what a function gave back, before that is in its place, if it is kept.
+
+        The run may have noted the result before: then only the store learns that it is kept.
+        """
         making = None if attempt is None else self._makings.get(attempt)
         if self.store is None or making is None or end is None:
             return
         more = (source, end.other, end.seconds)
         content, warning = self.add_result(task, making, end.value, *more)
+        if source is not None and not end.other:
+            size = len(source) if isinstance(source, bytes) else os.path.getsize(source)
+            self._kept[task] = _Kept(making, content, size)
+        if is_noted:
+            return
         self.contents[task] = content
         self.store.note(task, {}, content)
         if warning:
@@ -362,14 +448,6 @@ class DaskJobs(Jobs):
 
 def _entries(contents: Mapping[str, Sequence[Any]]) -> dict[str, Entry]:
     return {name: (e[0], e[1], e[2], e[3]) for name, e in contents.items()}
-
-
-def packed(value: Any) -> Packed:
-    """A result as it is kept."""
-    try:
-        return Packed(*packing.pack(value))
-    except Exception as error:
-        raise InputError(f"a result cannot be pickled: {error}") from None
 
 
 def dumps(value: Any) -> bytes:

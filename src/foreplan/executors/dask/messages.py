@@ -17,7 +17,7 @@ class TaskMessage(NamedTuple):
     key: str
     seconds: float
     size: int | None = None  # of its result, in bytes
-    content: bytes | None = None  # a small product
+    content: bytes | None = None  # a small result that is to be kept
     sizes: Mapping[str, int] | None = None  # of a command's outputs
     reason: str | None = None
     tail: str = ""
@@ -31,6 +31,7 @@ class TaskMessage(NamedTuple):
     value: str | None = None  # what a function's result is, for the store
     other: str = ""  # what of its program was another on the worker
     undeclared: Mapping[str, Any] | None = None  # see foreplan.executors.undeclared
+    packed: int | None = None  # bytes of a result that the worker holds to be brought home
 
 
 class CopyMessage(NamedTuple):

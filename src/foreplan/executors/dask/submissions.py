@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,9 @@ class Items:
     Large ones are sent when the run asks for that, small ones travel with their readers.
     """
 
-    def __init__(self, cluster: Cluster, jobs: DaskJobs, keep_results: bool) -> None:
-        self._cluster, self._jobs, self.keep_results = cluster, jobs, keep_results
+    def __init__(self, cluster: Cluster, jobs: DaskJobs, fetched: Container[str] = ()) -> None:
+        self._cluster, self._jobs = cluster, jobs
+        self._fetched = fetched  # keys of what is on its way home
         self._results: dict[int, HeldResult] = {}
         self._claims: dict[int, set[int]] = {}  # the hosts where the run believes a result to be
         self._done: set[int] = set()
@@ -105,7 +106,7 @@ class Items:
     def _is_wanted(self, task: int) -> bool:
         if self._is_elsewhere(task):
             return False
-        return self._unread[task] > 0 or bool(self._may_read.get(task)) or self.keep_results
+        return self._unread[task] > 0 or bool(self._may_read.get(task))
 
     def _is_elsewhere(self, task: int) -> bool:
         """Whether the result need not be in memory: it is on disk."""
@@ -176,8 +177,12 @@ class Items:
     def flush(self, at_least: int = 1) -> None:
         """Let go of what nobody needs, if it is so much; begin all transfers, in one message."""
         if len(self._unneeded) >= at_least:
-            self._cluster.release(self._unneeded)
-            self._unneeded = []
+            futures, self._unneeded = self._unneeded, []
+            for future in futures:
+                if future.key in self._fetched:
+                    self._unneeded.append(future)
+            held = {future.key for future in self._unneeded}
+            self._cluster.release([future for future in futures if future.key not in held])
         wanted, self._to_send = self._to_send, []
         if wanted:
             self._cluster.ask_scheduler(fetch, self._cluster.name, wanted)
@@ -339,6 +344,7 @@ class Submissions:
         if self._jobs.is_in_directory(task):
             return []
         if (call := self._jobs.call(task)) is not None:
+            self._bring_files([t for t in refs(call) if self._items.result(t) is None])
             submission.given = tuple(map(self._key_of, refs(call)))
             return [TaskRef(key) for key in submission.given]
         results = [self._items.result(producer) for producer in self._jobs.inputs[task]]
@@ -372,10 +378,15 @@ class Submissions:
 
     def _bring_file(self, item: int) -> Any:
         """An outside input travels to the cluster once; from there Dask passes it on."""
-        if item not in self._files:
-            content = self._jobs.external_file(item)
-            self._files[item] = self._client.scatter([content], hash=False)[0]
+        self._bring_files([item])
         return self._files[item]
+
+    def _bring_files(self, items: Sequence[int]) -> None:
+        new = [item for item in items if item not in self._files]
+        if new:
+            contents = [self._jobs.external_file(item) for item in new]
+            futures = self._client.scatter(contents, hash=False)
+            self._files.update(zip(new, futures, strict=True))
 
     def files(self) -> list[str]:
         """The keys of outside inputs that are on the cluster."""

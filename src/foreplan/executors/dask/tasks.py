@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
+from dask.sizeof import sizeof
 from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
-from distributed.protocol.serialize import dask_deserialize, dask_serialize
+from distributed.protocol.serialize import dask_deserialize, dask_serialize, to_serialize
 
 from foreplan.executors import packing
 from foreplan.executors.cpu_share import (
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
 
 BIG = 1_000_000  # bytes; what is smaller travels with the task that reads it
 _LARGEST_ERROR = 65536  # bytes
-SMALL = 1024  # bytes; a product up to this size travels with the report
+SMALL = 1024  # bytes; a result that is kept travels with the report up to this size
+MOST_PACKED = 64_000_000  # bytes that a worker holds for the client beside the results themselves
 PAUSE = 0.005  # seconds; the first report goes at once, those soon after it together
 TAIL_LINES = 20
 SILENT = 3.0  # seconds without a sign of life after which a worker is taken to stand still
@@ -182,6 +184,9 @@ class Reporter(WorkerPlugin):
         self.waiting: list[Message] = []
         self.told = 0.0
         self.pulse = Pulse(self.name, worker)
+        self._packed: dict[str, Packed] = {}  # results that are to be brought home
+        self._packed_bytes = 0
+        worker.handlers[self.name] = self.send_packed  # `client.run` would log each call
         self._holdings: Holdings | None = None
         self._lock = threading.Lock()
 
@@ -210,6 +215,7 @@ class Reporter(WorkerPlugin):
 
     def teardown(self, worker: Any) -> None:
         """The run is over, or the worker is."""
+        worker.handlers.pop(self.name, None)
         self.pulse.close()
         for stop in list(self.stops.values()):
             stop.ask()
@@ -231,7 +237,29 @@ class Reporter(WorkerPlugin):
         elif finish in ("released", "forgotten"):
             for known in (self.records, self.flights):
                 known.pop(key, None)
+            self.take_packed(key)
             self.unwanted.discard(key)
+
+    def hold_packed(self, key: str, packed: Packed, most: float) -> bool:
+        """Hold a result until the client takes it; False if more than `most` bytes are held."""
+        size = packed.__sizeof__()
+        with self._lock:
+            if self._packed_bytes + size > most:
+                return False
+            self._packed[key] = packed
+            self._packed_bytes += size
+            return True
+
+    def take_packed(self, key: str) -> Packed | None:
+        """Return a result that is held, and hold it no longer."""
+        with self._lock:
+            packed = self._packed.pop(key, None)
+            self._packed_bytes -= 0 if packed is None else packed.__sizeof__()
+            return packed
+
+    def send_packed(self, keys: Sequence[str]) -> dict[str, Any]:
+        """Answer the client, which asks for these results; one that is not held is empty."""
+        return {"results": to_serialize([self.take_packed(key) or Packed() for key in keys])}
 
     def _note_in_memory(self, key: str) -> None:
         record, flown = self.records.pop(key, None), self.flights.pop(key, None)
@@ -319,13 +347,15 @@ def run_call(
     function: bytes,
     arguments: bytes,
     product: bool,
+    limit: float,
     imports: Mapping[str, str] | None,
     inputs: Sequence[Any],
 ) -> Any:
     """Call a function; what it raises is reported, so it never reaches the client as an object.
 
-    The result of a product is packed for the client. If it is to know what the result is, `imports`
-    are what the function counts on of its program.
+    The result of a product is packed for the client; that of another task is held for it as well,
+    if it has at most `limit` bytes. If the client is to know what the result is, `imports` are what
+    the function counts on of its program.
     """
     reporter, key = _reporter()
     begin, result, meter = time.perf_counter(), None, None
@@ -343,14 +373,18 @@ def run_call(
         with reporter.pulse.call(key):
             result = call(*args, **kwargs)
         end = TaskMessage(key, time.perf_counter() - begin, used=meter.read(), other=other)
-        packed = Packed(*packing.pack(result)) if product else None
+        packed = Packed(*packing.pack(result)) if product else _pack_within(result, limit)
         if imports is not None:
             end = end._replace(value=_content_of(result, packed))
         if packed is not None:
-            result, size = packed, packed.__sizeof__()
-            end = end._replace(size=size)
+            size = packed.__sizeof__()
             if size <= SMALL:
-                end, result = end._replace(content=bytes(packed.frames[0])), None
+                end = end._replace(content=bytes(packed.frames[0]))
+            elif not product and reporter.hold_packed(key, packed, max(limit, MOST_PACKED)):
+                end = end._replace(packed=size)
+            if product:
+                end = end._replace(size=size)
+                result = None if size <= SMALL else packed
     except BaseException as error:  # a task that calls sys.exit must not end the worker
         result = None
         end = TaskMessage(
@@ -364,6 +398,24 @@ def run_call(
         )
     reporter.records[key] = end
     return result
+
+
+def _pack_within(result: Any, limit: float) -> Packed | None:
+    """Return a result packed, if it has at most `limit` bytes.
+
+    Without a limit nobody reads the result before it is brought home. Otherwise readers may change
+    it meanwhile, so its buffers are copied; and if it cannot be packed, it is just not kept.
+    """
+    if limit == math.inf:
+        return Packed(*packing.pack(result))
+    if not limit:
+        return None
+    try:
+        if sizeof(result) > limit:
+            return None
+        return Packed(*map(bytes, packing.pack(result, limit)))
+    except Exception:  # it is too large after all, or pickling calls code that raises
+        return None
 
 
 def _reason_of(error: BaseException) -> str:

@@ -42,7 +42,13 @@ from foreplan.executors.open_files import (
 from foreplan.executors.paths import check_paths
 from foreplan.executors.processes import OF_RUN, Stop, kill_left_behind
 from foreplan.executors.progress import ENDING, forget_progress, read_progress
-from foreplan.executors.results import error_path, load_result, result_path
+from foreplan.executors.results import (
+    error_path,
+    file_of_result,
+    is_kept,
+    load_result,
+    result_path,
+)
 from foreplan.executors.workspace import (
     LOG_ENDS,
     Workspace,
@@ -298,7 +304,7 @@ class _Lane:
         job = FunctionJob(
             call=call,
             names={other: jobs.name_of_result(other) for other in refs(call)},
-            results={other: result_path(jobs.results, other) for other in refs(call)},
+            results={other: file_of_result(jobs.results, other) for other in refs(call)},
             result=place + ".pkl",
             former=order.former,
             error=error_path(jobs.results, task),
@@ -421,7 +427,7 @@ class LocalJobs(Jobs):
         """Whether the file of an item is there; what has no file always is."""
         producer = int(self.workflow.item_producer[item])
         if producer >= 0 and self.call(producer) is not None:
-            return os.path.exists(result_path(self.results, producer))
+            return is_kept(self.results, producer)
         return self.has_files(item)
 
     def find_ends(self, running: Sequence[StartTask], ended: Mapping[int, float]) -> list[Event]:
