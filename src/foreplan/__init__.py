@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from foreplan.executors.progress import progress
     from foreplan.flow import Flow
     from foreplan.model import Platform, Run, Schedule, Workflow
-    from foreplan.runs.outcome import Outcome, RunFailedError
+    from foreplan.runs.outcome import Outcome, RunFailedError, RunInterrupted
     from foreplan.scheduling.margins import margins
     from foreplan.scheduling.rewinding import rewind_set
 
@@ -45,7 +45,7 @@ _LATER = {
     "executors.progress": "progress",
     "flow": "Flow",
     "model": "Platform Run Schedule Workflow",
-    "runs.outcome": "Outcome RunFailedError",
+    "runs.outcome": "Outcome RunFailedError RunInterrupted",
     "scheduling.margins": "margins",
     "scheduling.rewinding": "rewind_set",
 }
@@ -60,6 +60,7 @@ __all__ = [
     "Platform",
     "Run",
     "RunFailedError",
+    "RunInterrupted",
     "Schedule",
     "Workflow",
     "check_schedule",

@@ -347,7 +347,8 @@ def run(
     What takes longer than two seconds is shown while it goes on, on standard error or in the
     notebook; with `progress=True` from the start, with False not at all.
     `params` are values of the parameters of a workflow that is given as a file or a dict.
-    A run that fails does not raise: look at `.status` and `.failures`.
+    A run that fails does not raise: look at `.status` and `.failures`. Ctrl-C lets what runs finish
+    and then raises `RunInterrupted`, a KeyboardInterrupt whose `.outcome` tells how far it came.
     """
     asked = dict(locals())
     from foreplan.display.display import showing
@@ -391,7 +392,10 @@ def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcom
             return replace(outcome, flow=flow)
         session = runs.open_run(workflow, options, calls, source, listener, rest)
     with session:
-        return replace(session.drive(), flow=flow)
+        outcome = replace(session.drive(), flow=flow)
+    if session.interrupted:
+        raise runs.RunInterrupted(outcome)
+    return outcome
 
 
 def compute(
@@ -460,6 +464,8 @@ def _leaving_nothing(
             ) as session,
         ):
             outcome = session.drive()
+        if session.interrupted:
+            raise runs.RunInterrupted(outcome, can_resume=False)
         if not outcome.ok:
             logless = (replace(failure, log=None) for failure in outcome.failures)
             raise runs.RunFailedError(replace(outcome, failures=tuple(logless)))

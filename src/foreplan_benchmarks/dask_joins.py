@@ -210,7 +210,7 @@ def really(client: Any, case: Case, strategy: str, speed: float, folder: str) ->
 
 
 def _checked(outcome: Outcome) -> Run:
-    if outcome.status == STOPPED:  # by Ctrl-C, which stops all of it
+    if outcome.status == STOPPED:  # by SIGTERM, which stops all of it
         raise KeyboardInterrupt
     if not outcome.ok:
         raise RunFailedError(outcome)

@@ -137,7 +137,7 @@ def by_foreplan(client: Any, flow: Flow, folder: str, strategy: str = "auto") ->
     begun = time.perf_counter()
     outcome = api.run(flow, client, strategy, dir=folder, force=True, progress=False)
     taken = time.perf_counter() - begun
-    if outcome.status == "stopped":  # by Ctrl-C, which the run has heard in our place
+    if outcome.status == "stopped":  # by SIGTERM, which the run has handled in our place
         raise KeyboardInterrupt
     assert outcome.ok, outcome.failures
     return taken

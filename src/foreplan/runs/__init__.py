@@ -10,7 +10,13 @@ from foreplan.runs.options import Options, flags
 if TYPE_CHECKING:
     from foreplan.runs.home import RunHome
     from foreplan.runs.opening import find_rest, open_run, reopen_run
-    from foreplan.runs.outcome import Failure, Outcome, RunFailedError, nothing_to_do
+    from foreplan.runs.outcome import (
+        Failure,
+        Outcome,
+        RunFailedError,
+        RunInterrupted,
+        nothing_to_do,
+    )
     from foreplan.runs.rest import Rest
     from foreplan.runs.session import Listener, Session
     from foreplan.runs.summary import kept_params
@@ -20,7 +26,7 @@ __getattr__ = lazily(
     __name__,
     home="RunHome",
     opening="find_rest open_run reopen_run",
-    outcome="Failure Outcome RunFailedError nothing_to_do",
+    outcome="Failure Outcome RunFailedError RunInterrupted nothing_to_do",
     rest="Rest",
     session="Listener Session",
     summary="kept_params",
@@ -34,6 +40,7 @@ __all__ = [
     "Rest",
     "RunFailedError",
     "RunHome",
+    "RunInterrupted",
     "Session",
     "find_rest",
     "flags",

@@ -249,6 +249,15 @@ def _error_of(home: Path, task: int, failure: Failure) -> Exception:
     return error
 
 
+class RunInterrupted(KeyboardInterrupt):
+    """Ctrl-C has stopped a run cleanly; `outcome` is how far it came."""
+
+    def __init__(self, outcome: Outcome, can_resume: bool = True) -> None:
+        self.outcome = outcome
+        advice = f"; foreplan.run(..., resume={outcome.id!r}) resumes it"
+        super().__init__(f"{outcome}{advice if can_resume and not outcome.ok else ''}")
+
+
 class RunFailedError(ForeplanError):
     """A run whose results were asked for has none."""
 

@@ -125,6 +125,7 @@ def stop_on_signals(session: Session) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
+        session.interrupted = session.interrupted or number == signal.SIGINT
         if session.stopping:
             raise StopNow
         session.stop()
@@ -244,6 +245,7 @@ class Session:
         self.reused = set[int]()  # attempts that found all of it there already
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
+        self.interrupted = False  # by Ctrl-C
         self.attempts_before = 0  # of former sessions
         self._prepared: dict[int, Prepared] = {}  # by processor
         self._links = Links()
