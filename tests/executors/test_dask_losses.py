@@ -205,7 +205,7 @@ def test_a_lost_scheduler_is_told(processes: Processes, home: Path) -> None:
         finish(executor, 0, 0, 0)
         processes.scheduler.kill()
         processes.scheduler.wait()
-        with pytest.raises(ForeplanError, match=r"lost the Dask scheduler at .*foreplan resume"):
+        with pytest.raises(ForeplanError, match=r"lost the Dask scheduler at .*compute all of it"):
             take_until(executor, Paused)
         assert executor.result(0) == 1
 

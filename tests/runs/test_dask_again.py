@@ -111,7 +111,10 @@ def test_what_is_kept(client: Any, ran: Path) -> None:
 class StopSoon(Silent):
     """Stops the run once a task is done; what has begun then comes to its end."""
 
+    advice = ""  # for who loses the scheduler
+
     def happened(self, session: Session, events: list[Event]) -> None:
+        self.advice = session.machines._jobs.advice  # type: ignore[attr-defined]
         if any(isinstance(event, TaskFinished) for event in events) and not session.stopping:
             session.stop()
 
@@ -119,7 +122,9 @@ class StopSoon(Silent):
 @pytest.mark.parametrize("place", ["dask", "local:1"])
 def test_a_resumed_run_repeats_nothing(client: Any, ran: Path, place: str) -> None:
     flow = sums(memory="1MB")  # so that nothing is begun ahead
-    stopped = foreplan.run(flow, client, listener=StopSoon())
+    listener = StopSoon()
+    stopped = foreplan.run(flow, client, listener=listener)
+    assert f"resume={stopped.id!r}" in listener.advice
     assert (stopped.status, take(ran)) == ("stopped", ["a", "b"])
     assert stopped.result(flow.tasks[0]) == [2] * 400
     again = foreplan.run(flow, client if place == "dask" else place, resume=stopped.id)

@@ -157,7 +157,7 @@ def _session(home: RunHome) -> Session | None:
 
 def _tell_end(summary: Summary, home: RunHome, directory: Path) -> int:
     """How it ended, if that is not in its log; the exit code."""
-    from foreplan.runs.journal import read
+    from foreplan.runs.journal import read, resume_words
 
     if summary.status in ENDED:
         from foreplan.cli.shared.ending import code_of
@@ -170,6 +170,6 @@ def _tell_end(summary: Summary, home: RunHome, directory: Path) -> int:
         run = replay(read(home.journal), home.data).run()
         return code_of(Outcome(home.id, home.path, summary.status, run))
     read(home.journal)  # refuses a journal that cannot be resumed, and says why
-    again = command("resume", home.id, directory)
-    print(f"the process that drove run {home.id} has died: `{again}` resumes it", file=sys.stderr)
+    again = resume_words(home.journal, command("resume", home.id, directory))
+    print(f"the process that drove run {home.id} has died: {again} resumes it", file=sys.stderr)
     return DIED

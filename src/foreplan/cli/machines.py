@@ -64,6 +64,7 @@ def machines(
     Example: `foreplan machines last --drain local-2 --in 60`
     """
     from foreplan.runs.home import RunHome
+    from foreplan.runs.journal import resume_words
     from foreplan.runs.requests import RunRequest, ask
     from foreplan.runs.summary import summarise
 
@@ -81,7 +82,8 @@ def machines(
     if said is not None:
         print(clean(said))
     if status != "running":
-        resume = f"; `{command('resume', home.id, directory)}` resumes it"
+        typed = command("resume", home.id, directory)
+        resume = f"; {resume_words(home.journal, typed)} resumes it"
         again = "" if status == "finished" else resume
         print(f"run {home.id} is {status}, no machine works for it{again}")
         print(f"its machines when it was last heard of, at {duration(now)}:")

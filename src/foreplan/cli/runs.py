@@ -32,9 +32,9 @@ def runs(
 ) -> None:
     """List the runs of a directory, the newest first.
 
-    A run that is neither finished nor running can be resumed: `foreplan resume ID`. It is
-    interrupted if the process that drove it died. After a failure, `foreplan run` does what is
-    left.
+    A run that is neither finished nor running can be resumed: `foreplan resume ID`, or, if it is
+    of Python functions, `foreplan.run(flow, resume=ID)`. It is interrupted if the process that
+    drove it died. After a failure, `foreplan run` does what is left.
 
     Example: `foreplan runs --dir data`
     """

@@ -201,11 +201,13 @@ def _waits(asked: _Asked, state: str, states: Sequence[str]) -> str:
     if state != "waiting":
         return ""
     if not asked.driven:
-        again = (
-            "`foreplan resume` takes it up"
-            if asked.status != "failed"
-            else "`foreplan run` does it"
-        )
+        from foreplan.runs.journal import resume_words
+
+        of_functions = asked.replayed.header.functions
+        if asked.status == "failed":
+            again = f"`foreplan{'.' if of_functions else ' '}run` does it"
+        else:
+            again = f"{resume_words(asked.home.journal, 'foreplan resume')} takes it up"
         text = f"nobody drives the run, which is {asked.status}: {again}"
         if needed := needed_by(coordinator, asked.task):
             names = coordinator.workflow.task_names

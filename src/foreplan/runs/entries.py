@@ -199,12 +199,14 @@ def check_same(journalled: Workflow, given: Workflow, run: str, functions: bool 
         for what, tasks in (("new", added), ("gone", removed), ("changed", changed))
         if tasks
     ]
-    raise InputError(
-        f"the workflow has changed since run {run} began ("
-        + ("; ".join(parts) or "its edges, files, order or name differ")
-        + "): undo the change, resume with the workflow as it was "
+    otherwise = (
+        "undo the change, or begin a new run (without resume)"
+        if functions
+        else "undo the change, resume with the workflow as it was "
         f"(`foreplan resume {run} --as-started`), or begin a new run (`foreplan run`)"
     )
+    differs = "; ".join(parts) or "its edges, files, order, name or options of tasks differ"
+    raise InputError(f"the workflow has changed since run {run} began ({differs}): {otherwise}")
 
 
 def without_categories(workflow: Workflow) -> Workflow:

@@ -118,6 +118,21 @@ def read_header(path: Path) -> dict[str, Any]:
         return decode(file.readline().partition(b" ")[2])
 
 
+def resume_words(journal: Path, command: str = "") -> str:
+    """Return what resumes a run, for a message: a command, or of functions a call in Python.
+
+    `command` is the command as it must be typed, if that is more than the run's name.
+    """
+    run = journal.parent.name
+    try:
+        has_functions = bool(read_header(journal).get("functions"))
+    except (OSError, ValueError, KeyError):  # nobody can tell
+        has_functions = False
+    if has_functions:
+        return f"`foreplan.run(flow, ..., resume={run!r})` in Python"
+    return f"`{command or f'foreplan resume {run}'}`"
+
+
 def scan(path: Path, read: Callable[[bytes], T]) -> Scan[T]:
     """Read all lines that are whole, right and in order from the first one on."""
     found: Scan[T] = Scan()
@@ -282,7 +297,7 @@ class Journal:
     def _failure(self, why: str) -> JournalError:
         return JournalError(
             f"{self.path}: cannot write the journal: {why}; {_SAFE}; once this is repaired "
-            f"(free some space?), `foreplan resume {self.path.parent.name}` resumes it"
+            f"(free some space?), {resume_words(self.path)} resumes it"
         )
 
     def close(self) -> None:
@@ -358,7 +373,7 @@ def _repair(path: Path, descriptor: int, found: Scan[dict[str, Any]]) -> str:
         raise JournalError(
             f"{path}: line {len(found.lines) + 1} {found.fault}, and it cannot be repaired: "
             f"{reason(error)}; {_SAFE}; once this is repaired (free some space?), "
-            f"`foreplan resume {path.parent.name}` resumes it"
+            f"{resume_words(path)} resumes it"
         ) from None
     return f"set aside in {kept.name}"
 

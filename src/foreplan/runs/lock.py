@@ -34,7 +34,7 @@ from foreplan.errors import InputError
 from foreplan.executors.processes import LockSignature
 from foreplan.model.filenames import Holders
 from foreplan.runs.home import CAN_RUN, RunHome, check_private, check_system
-from foreplan.runs.journal import JournalError
+from foreplan.runs.journal import JournalError, resume_words
 
 if CAN_RUN:
     import fcntl
@@ -275,7 +275,7 @@ def _refusal(home: RunHome, descriptor: int) -> str:
         return f"run {home.id} is being driven by another process: wait for its end"
     return (
         f"run {home.id} is being driven by {found}: wait for its end, or stop it with "
-        f"`kill -INT {found.pid}` there; then `foreplan resume {home.id}` resumes it"
+        f"`kill -INT {found.pid}` there; then {resume_words(home.journal)} resumes it"
     )
 
 

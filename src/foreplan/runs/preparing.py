@@ -22,7 +22,7 @@ from foreplan.model import Workflow
 from foreplan.model.filenames import inner_files, is_there
 from foreplan.quantities import first_few, many, shortened
 from foreplan.runs.home import RunHome, check_private
-from foreplan.runs.journal import read, read_header
+from foreplan.runs.journal import read, read_header, resume_words
 from foreplan.runs.lock import DeadRun, driver, hold_alone, hold_dead_runs, is_driven, signed_runs
 from foreplan.runs.replay import replay
 from foreplan.store.graph import WorkflowGraph
@@ -127,9 +127,9 @@ def _check_host(run: DeadRun) -> None:
             return  # its tasks run elsewhere, and are asked for there
     raise InputError(
         f"run {home.id} was killed on host {died.host} (process {died.pid}), and tasks of it may "
-        f"still run there, which would write over what is made now: `foreplan run` or `foreplan "
-        f"resume {home.id}` on {died.host} ends them; if none of them runs any more, remove "
-        f"{home.lock}"
+        f"still run there, which would write over what is made now: a new run, or "
+        f"{resume_words(home.journal)}, on {died.host} ends them; if none of them runs any more, "
+        f"remove {home.lock}"
     )
 
 

@@ -110,12 +110,11 @@ class Cluster:
             hear(found)
         return self._others(event) if self._others is not None else None
 
-    def check(self) -> None:
+    def check(self, advice: str) -> None:
         """Raise an error if the scheduler is lost: all that it knew is lost with it."""
         if self.client.status != "running":
             raise ForeplanError(
-                f"lost the Dask scheduler at {self.address}; finished work that is on disk is "
-                "kept: start it again, and `foreplan resume` the run"
+                f"lost the Dask scheduler at {self.address}: start it again, and {advice}"
             )
 
     def do_later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -402,7 +402,7 @@ class DaskExecutor(Listening[Submission | None]):
 
     def look(self) -> None:
         """Whether the scheduler is there, and what it has given up without a word from a worker."""
-        self._cluster.check()
+        self._cluster.check(self._jobs.advice)
         self._items.flush()
         self._leaving.look(self._given.files())
         self._watch.look()

@@ -64,6 +64,16 @@ class DaskJobs(Jobs):
         self.has_commands = len(work.functions) < n
         self._functions: dict[int, tuple[Callable[..., Any], bytes]] = {}
 
+    @property
+    def advice(self) -> str:
+        """What to do once the cluster is there again, and what that saves."""
+        run = os.path.basename(self.home)
+        if self.calls is not None and self.store is None:
+            return "compute all of it again: nothing is kept"
+        how = f"foreplan.run(flow, ..., resume={run!r})"
+        how = f"foreplan resume {run}" if self.calls is None else how
+        return f"resume the run with `{how}`: finished work that is on disk is kept"
+
     def take_tasks(self, workflow: Workflow, calls: Calls | None) -> None:
         """Know these tasks, and who reads of whom."""
         for name in ("inputs", "readers"):
