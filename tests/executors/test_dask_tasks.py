@@ -83,7 +83,9 @@ def test_a_report_travels_with_the_end_of_its_task() -> None:
     loop, said = Loop(), list[Any]()
     tasks = {f"run-{k}-0": SimpleNamespace(nbytes=1) for k in range(3)}
     state = SimpleNamespace(tasks=tasks)
-    worker = SimpleNamespace(loop=loop, state=state, log_event=lambda _, told: said.append(told))
+    worker = SimpleNamespace(
+        loop=loop, state=state, handlers={}, log_event=lambda _, told: said.append(told)
+    )
     reporter = Reporter("run")
     reporter.setup(worker)
     for key in tasks:
