@@ -43,6 +43,7 @@ def test_workers_and_scheduler_import_little() -> None:
         "foreplan.executors.dask",
         "foreplan.executors.dask.messages",
         "foreplan.executors.dask.tasks",
+        "foreplan.executors.forking",
         "foreplan.executors.packing",
         "foreplan.executors.progress",
         "foreplan.executors.usage",

@@ -14,6 +14,7 @@ import pytest
 from executors.calling import Caller, holding, reason, run, value
 from executors.waiting import LIMIT, children, ended, pipe_of_life
 from foreplan.executors.processes import wait_readable
+from foreplan.executors.usage import oom_kills
 from foreplan.model import Call
 from foreplan.model.events import NO_FAULT, CancelTask, StartTask, TaskFinished
 from model.told import whom
@@ -50,6 +51,7 @@ def test_a_cancellation_ends_the_group(caller: Caller, life: int) -> None:
 
 
 def test_close_ends_what_runs(caller: Caller, life: int) -> None:
+    oom_kills()  # opens a file that stays open
     threads, files = set(threading.enumerate()), set(os.listdir("/proc/self/fd"))
     family = children()
     executor = caller(holding(), Call(int))
@@ -112,3 +114,31 @@ def test_recovery_from_a_kill(caller: Caller, life: int, tmp_path: Path) -> None
     assert reason(failed, NO_FAULT) == "it was interrupted"
     assert (type(finished), whom(finished)) == (TaskFinished, 1)
     assert executor.result(1) == "done"
+
+
+def test_a_child_that_returns_from_a_function_answers_nothing(caller: Caller) -> None:
+    def fork(leave: bool) -> tuple[bool, int]:
+        pid = os.fork()
+        if pid == 0 and leave:
+            sys.exit(3)
+        return pid > 0, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if pid else 0
+
+    executor = caller(Call(fork, (False,)), Call(fork, (True,)), Call(os.getpid))
+    assert value(executor, 0) == (True, 0)
+    assert value(executor, 1) == (True, 3)
+    pid = value(executor, 2)
+    assert value(executor, 2) == pid
+
+
+def test_an_answer_of_another_attempt_is_ignored(caller: Caller) -> None:
+    def answer() -> str:
+        import socket
+
+        from foreplan.executors.local.function_worker import send
+
+        for name in os.listdir("/proc/self/fd"):
+            if os.path.realpath(f"/proc/self/fd/{name}").rpartition("/")[2].startswith("socket:"):
+                send(socket.socket(fileno=os.dup(int(name))), {"attempt": 77, "error": "stale"})
+        return "mine"
+
+    assert value(caller(Call(answer))) == "mine"

@@ -45,6 +45,7 @@ from foreplan.executors.dask.messages import (
     WorkersMessage,
     pack,
 )
+from foreplan.executors.forking import ending_children
 from foreplan.executors.progress import ENDING, Report, forget_progress, read_progress, report_to
 from foreplan.executors.usage import ThreadMeter
 
@@ -371,7 +372,7 @@ def run_call(
             args, kwargs = filled((args, kwargs), results, names, folder)
         other = _find_other(imports) if imports else ""
         meter, begin = ThreadMeter(), time.perf_counter()
-        with reporter.pulse.call(key):
+        with reporter.pulse.call(key), ending_children():
             result = call(*args, **kwargs)
         end = TaskMessage(key, time.perf_counter() - begin, used=meter.read(), other=other)
         packed = Packed(*packing.pack(result)) if product else _pack_within(result, limit)

@@ -302,6 +302,7 @@ class _Lane:
         jobs, place = self._jobs, self._workspace.path
         attempt, task, stop = order.number, order.task, order.stop
         job = FunctionJob(
+            attempt=attempt,
             call=call,
             names={other: jobs.name_of_result(other) for other in refs(call)},
             results={other: file_of_result(jobs.results, other) for other in refs(call)},

@@ -25,6 +25,7 @@ if __name__ == "__main__":  # foreplan may be where only the program's own path 
     )
 
 from foreplan.executors import packing
+from foreplan.executors.forking import ending_children
 
 _LENGTH = struct.Struct("!Q")
 _TRACE_LINES, _LONGEST_LINE = 20, 500
@@ -108,7 +109,9 @@ def serve(channel: socket.socket) -> None:
             return
         with _print_to(request["log"]):
             meter = measure()
-            reply = _answer(request, call, hello["dir"])
+            with ending_children():  # what is pickled may fork, too
+                reply = _answer(request, call, hello["dir"])
+            reply["attempt"] = request["attempt"]
             reply["used"] = {} if meter is None else meter.read()
         os.chdir(hello["dir"])
         send(channel, reply)
@@ -139,7 +142,8 @@ def _answer(request: Mapping[str, Any], call: bytes, folder: str) -> dict[str, A
             function, args, kwargs = unpickler.load()
             other = _other(imports) if imports else ""
             doing, begin = "", time.perf_counter()
-            result = function(*args, **kwargs)
+            with ending_children():
+                result = function(*args, **kwargs)
             seconds = time.perf_counter() - begin
             doing = "its result cannot be kept"
             same = (*results.values(), *request["former"])

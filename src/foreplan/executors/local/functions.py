@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +32,7 @@ from foreplan.quantities import duration
 class FunctionJob:
     """All that an attempt at a call needs to know. Paths are absolute."""
 
+    attempt: int
     call: Call
     results: Mapping[int, str]  # the files of the results that it refers to, by task
     names: Mapping[int, str]  # of these tasks
@@ -175,6 +177,7 @@ class FunctionWorker:
         """The reply, if there is one, and whether the time was up."""
         assert self._channel is not None
         request = {
+            "attempt": job.attempt,
             "log": job.live_log,
             "result": job.result,
             "former": job.former,
@@ -190,8 +193,14 @@ class FunctionWorker:
         channel = self._channel.fileno()
         # a process that it has forked may hold its socket open after it has died
         watched = [channel] if self._exit is None else [channel, self._exit]
-        ready = wait_readable(watched, job.timeout)
-        return (receive(self._channel) if channel in ready else None), not ready
+        until = None if job.timeout is None else time.monotonic() + job.timeout
+        while True:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            ready = wait_readable(watched, left)
+            reply = receive(self._channel) if channel in ready else None
+            # an answer of another attempt is of a process that a former function has left behind
+            if reply is None or reply.get("attempt") == job.attempt:
+                return reply, not ready
 
     def end(self, grace: float = 0.0) -> int | None:
         """End the process and all of its group; its return code, if there was one."""
