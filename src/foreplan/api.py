@@ -311,6 +311,7 @@ def run(
     force: bool | Sequence[str] = False,
     trust: str = "content",
     keep_results: bool | None = None,
+    tasks_per_worker: int | None = None,
     resume: str | None = None,
     listener: Listener | None = None,
     price: Price | None = None,
@@ -344,6 +345,8 @@ def run(
     a larger one, or what runs is cancelled when the money is gone, too ("cut"). Plans leave a share
     of what is left, the `reserve`, for surprises. With a `deadline`, in seconds of the run's time,
     the cheapest plans that end by then are followed; a run that is late goes on.
+    Worker processes of functions on this machine are kept for the next run of this process, up to a
+    minute; with `tasks_per_worker` each is replaced after so many tasks, with 1 after every task.
     What takes longer than two seconds is shown while it goes on, on standard error or in the
     notebook; with `progress=True` from the start, with False not at all.
     `params` are values of the parameters of a workflow that is given as a file or a dict.

@@ -203,5 +203,8 @@ class Machines(Executor, Protocol):
     def drain(self, processor: int, at: float | None = None) -> None:
         """Announce by LEAVING that a processor goes, now or at a time; and again at that time."""
 
+    def on_end(self) -> None:
+        """Called when the run has ended and was not stopped, before `close`."""
+
     def close(self) -> None:
         """Stop what still runs, as if cancelled, and let go of the machines."""

@@ -42,6 +42,7 @@ class Workload:
     store: RunStore | None = None  # what is known of results; None: nothing, and nothing is kept
     limit: bool = False  # tasks are held to what they ask for
     targets: tuple[str, ...] = ()  # tasks whose results are asked for
+    tasks_per_worker: int | None = None  # after which a worker process is replaced; None: never
 
     @property
     def functions(self) -> frozenset[int]:

@@ -113,6 +113,9 @@ class Listening(Generic[Attempt]):
     def flush(self) -> None:
         """All is under way as soon as it is asked for."""
 
+    def on_end(self) -> None:
+        """Called when the run has ended and was not stopped, before `close`."""
+
     def next_event(self, wait: bool = True) -> Event | None:
         """Wait for the next thing that happens; None if nothing ever will."""
         self.look_if_due()

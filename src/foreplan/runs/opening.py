@@ -105,6 +105,7 @@ def workload(
         store,
         options.limit,
         options.targets,
+        options.tasks_per_worker,
     )
 
 
@@ -128,6 +129,11 @@ def check_work(workflow: Workflow, calls: Calls | None, options: Options) -> Non
         raise ForeplanError(f"{len(calls)} functions for {workflow.n_tasks} tasks")
     if calls is not None and any(s.expand and calls[t] is None for t, s in workflow.specs.items()):
         raise InputError("the commands of a flow cannot add tasks: `expand` is for workflow files")
+    if options.tasks_per_worker is not None and not find_scheme(options.on).here:
+        raise InputError(
+            f"`tasks_per_worker` is for worker processes of this machine, not for {options.place}: "
+            "leave it out, or run on `local`"
+        )
     work = workload(workflow, calls, options)
     if workflow.item_names is not None or len(work.functions) < workflow.n_tasks:
         from foreplan.executors.paths import check_paths

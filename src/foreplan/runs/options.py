@@ -141,6 +141,8 @@ class Options:
     ] = "content"
     # results of functions that other tasks read: True all, False none, None those under 1 MB
     keep_results: bool | None = None
+    # functions on this machine: tasks after which a worker process is replaced; None: never
+    tasks_per_worker: int | None = None
     price: Annotated[
         Any,  # a number, or by names; kept as rules, see `price_rules`
         Flag(
@@ -204,6 +206,9 @@ class Options:
             )
         if not (isinstance(self.retries, int) and self.retries >= 0):
             raise InputError(f"retries must be a whole number from 0 on, not {self.retries!r}")
+        most = self.tasks_per_worker
+        if most is not None and not (type(most) is int and most >= 1):
+            raise InputError(f"tasks_per_worker must be a whole number from 1 on, not {most!r}")
         if self.timeout is not None and not self.timeout > 0:
             raise InputError(f"the timeout must be more than 0 seconds, not {self.timeout!r}")
         if self.deadline is not None:
@@ -248,6 +253,8 @@ class Options:
         kept["params"] = self.kept_params()
         if not self.params:
             del kept["params"]
+        if self.tasks_per_worker is None:
+            del kept["tasks_per_worker"]
         return kept | {"on": self.place, "strategy": registry.recorded_spec(self.strategy)}
 
     def kept_params(self) -> dict[str, Any]:

@@ -290,6 +290,8 @@ class Session:
         outcome = self.outcome()
         self.recorder.note("end", status=outcome.status, time=self.clock(), **outcome.paid())
         self.recorder.sync([])
+        if not self.stopping:
+            self.machines.on_end()
         self.listener.over(self, outcome)
         return outcome
 

@@ -123,6 +123,11 @@ def find_other(expected: Mapping[str, str]) -> str:
 _here: dict[tuple[str, int], tuple[Any, str]] = {}  # as it was when it was first looked at
 
 
+def forget_imported() -> None:
+    """Look again at what is imported here: it may have changed since."""
+    _here.clear()
+
+
 def _imported_here(name: str, thing: Any) -> str:
     key = (name, id(thing))
     if key not in _here:

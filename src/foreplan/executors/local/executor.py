@@ -32,6 +32,7 @@ from foreplan.executors.local.this_machine import (
     this_host,
     usable_cpus,
 )
+from foreplan.executors.local.worker_processes import POOL, Settings
 from foreplan.executors.monitor import Monitor
 from foreplan.executors.open_files import (
     ShortageError,
@@ -40,7 +41,7 @@ from foreplan.executors.open_files import (
     raise_limit,
 )
 from foreplan.executors.paths import check_paths
-from foreplan.executors.processes import OF_RUN, Stop, kill_left_behind
+from foreplan.executors.processes import Stop, kill_left_behind
 from foreplan.executors.progress import ENDING, forget_progress, read_progress
 from foreplan.executors.results import (
     error_path,
@@ -205,6 +206,10 @@ class LocalExecutor(Listening[LocalAttempt]):
         """The result of a function that has finished."""
         return load_result(self._jobs.results, task, self._jobs.name(task))
 
+    def on_end(self) -> None:
+        """Let worker processes rest, for the next run of this process."""
+        self._jobs.keeps_workers = True
+
     def close(self) -> None:
         """Stop what still runs, as if cancelled, and leave nothing behind."""
         for attempt in self.open.values():
@@ -218,6 +223,8 @@ class LocalExecutor(Listening[LocalAttempt]):
         if self._lanes:
             kill_left_behind(self._jobs.home)  # who has left its group
             self._jobs.clear()
+        if self._jobs.calls is not None and not self._jobs.keeps_workers:
+            POOL.end_idle()
         self._lanes.clear()
         self.open.clear()
         self.moving.clear()
@@ -231,8 +238,7 @@ class _Lane:
     ) -> None:
         self._jobs, self._tell = jobs, tell
         self._workspace = Workspace(jobs.place(processor), jobs.done)
-        marked = {**jobs.environment, OF_RUN.encode(): os.fsencode(jobs.home)}
-        self._worker = FunctionWorker(jobs.data, marked)  # it is not started yet
+        self._worker = FunctionWorker(jobs.settings, jobs.home, jobs.tasks_per_worker)
         self.orders: queue.SimpleQueue[LocalAttempt | None] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._serve, name=name, daemon=True)
 
@@ -254,6 +260,8 @@ class _Lane:
                 self._tell(end)
                 self._workspace.tidy()  # while the coordinator thinks
         finally:
+            if self._jobs.keeps_workers:
+                self._worker.rest()
             self._worker.end()
             self._workspace.close()
 
@@ -319,6 +327,7 @@ class _Lane:
             limit=given.limit,
             timeout=jobs.timeout(task),
             imports=None if order.making is None else order.making.imports,
+            known=order.making is not None and order.making.recipe is not None,
         )
         outcome = self._worker.run(job, stop)
         if outcome.shortage is not None and not stop.asked:
@@ -408,6 +417,9 @@ class LocalJobs(Jobs):
         self._cpus = usable_cpus()
         self.done = os.path.join(self.home, "attempts", "done.jsonl")
         self.environment = own_environment()
+        self.settings = Settings.now(self.data, self.environment)
+        self.tasks_per_worker = work.tasks_per_worker
+        self.keeps_workers = False
         self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sessions
 
     @property

@@ -7,6 +7,7 @@ A message is a length and JSON, a request has a second part with the pickled cal
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -96,25 +97,167 @@ class _Unpickler(pickle.Unpickler):
 
 
 def serve(channel: socket.socket) -> None:
-    """Answer requests until the other side is gone."""
+    """Answer the requests of one run after another until the other side is gone."""
     hello = receive(channel)
     if hello is None:
         return
     _die_with(hello["parent"])
-    sys.path[:] = hello["path"]
-    measure = _meter()
-    while (request := receive(channel)) is not None:
-        call = receive_part(channel)
-        if call is None:
-            return
+    worker = _Worker(channel)
+    while hello is not None:
+        worker.begin_run(hello)
+        worker.serve_run()
+        hello = receive(channel)
+
+
+class _Worker:
+    """This process, which calls functions for one run after another."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel, self._measure = channel, _meter()
+        self._mark, self._modules = _Mark(), _Modules()
+        self._environment = dict(os.environ)
+        self._runs = 0
+        self._dir = ""
+        self._is_changed = False  # files of its modules have changed since it imported them
+
+    def begin_run(self, hello: Mapping[str, Any]) -> None:
+        """Be as a new process would be, as far as that can be: tasks of other runs ran here."""
+        self._runs += 1
+        self._dir = hello["dir"]
+        self._mark.set(hello["home"])
+        sys.path[:] = hello["path"]
+        if self._runs > 1:
+            self._is_changed = not self._modules.are_unchanged()
+            _reset_environment(self._environment)
+            importlib.invalidate_caches()
+            if (programs := sys.modules.get("foreplan.store.programs")) is not None:
+                programs.forget_imported()
+            try:
+                os.chdir(self._dir)
+            except OSError:
+                self._is_changed = True
+
+    def serve_run(self) -> None:
+        """Answer requests until the run is over, or the other side is gone."""
+        while (request := receive(self._channel)) is not None:
+            if "rest" in request:
+                self._mark.set("")
+                send(self._channel, {"rests": _is_alone()})
+                return
+            call = receive_part(self._channel)
+            if call is None:
+                return
+            if self._runs > 1 and (self._is_changed or not _fits(request)):
+                send(self._channel, {"attempt": request["attempt"], "unfit": True})
+                return
+            send(self._channel, self._call(request, call))
+
+    def _call(self, request: Mapping[str, Any], call: bytes) -> dict[str, Any]:
+        begin = time.time_ns()
         with _print_to(request["log"]):
-            meter = measure()
+            meter = self._measure()
             with ending_children():  # what is pickled may fork, too
-                reply = _answer(request, call, hello["dir"])
+                reply = _answer(request, call, self._dir)
             reply["attempt"] = request["attempt"]
             reply["used"] = {} if meter is None else meter.read()
-        os.chdir(hello["dir"])
-        send(channel, reply)
+        self._modules.note(begin)
+        os.chdir(self._dir)
+        return reply
+
+
+class _Modules:
+    """The files of the modules that this process has imported, as they were then."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[int, ...] | None] = {}
+        self._count = 0
+        self.note(time.time_ns())
+
+    def note(self, begin: int) -> None:
+        """Note the files of new modules, which were imported since a moment."""
+        if len(sys.modules) == self._count:
+            return
+        self._count = len(sys.modules)
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file not in self._files:
+                status = _status(file)
+                # one that was written meanwhile may have been imported before or after that
+                self._files[file] = None if status and status[0] >= begin else status
+
+    def are_unchanged(self) -> bool:
+        """Return whether all files are as they were."""
+        return all(status and _status(file) == status for file, status in self._files.items())
+
+
+def _status(file: str) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(file)
+    except OSError:  # in an archive, or removed
+        return (0,)
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+class _Mark:
+    """The run that this process is of, as others see it in the first environment of a process.
+
+    That is never changed by Python or the C library, so it is written over: children that tasks
+    have forked show it, too.
+    """
+
+    _variable = "FOREPLAN_RUN"
+
+    def __init__(self) -> None:
+        self._size = len(os.environb.get(self._variable.encode(), b""))
+        self._place = None
+        with contextlib.suppress(Exception):  # not on every system
+            import ctypes
+
+            find = ctypes.CDLL(None).getenv
+            find.restype = ctypes.c_void_p
+            self._place = find(self._variable.encode())
+
+    def set(self, home: str) -> None:
+        """Be of the run with this home; of none, if that is empty."""
+        content = os.fsencode(home)
+        if self._place and len(content) <= self._size:
+            import ctypes
+
+            ctypes.memmove(self._place, content.ljust(self._size, b"\0"), self._size)
+
+
+def _reset_environment(wanted: Mapping[str, str]) -> None:
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
+def _is_alone() -> bool:
+    """Return whether tasks have left neither threads nor children in this process."""
+    threads = sys.modules.get("threading")
+    if threads is not None and threads.active_count() > 1:
+        return False
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    except AttributeError:  # not on every system
+        return False
+    return False
+
+
+def _fits(request: Mapping[str, Any]) -> bool:
+    """Return whether the program is here what a call counts on, after tasks of other runs."""
+    try:
+        if request["known"]:
+            return not _other(request["imports"])
+        from foreplan.store.digests import is_own
+    except ImportError:
+        return False
+    loaded = [module for name, module in sys.modules.items() if name != "__main__"]
+    return not any(getattr(module, "__file__", None) and is_own(module) for module in loaded)
 
 
 def _meter() -> Callable[[], Any]:

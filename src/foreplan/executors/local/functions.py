@@ -6,21 +6,19 @@ import contextlib
 import io
 import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foreplan.executors.command import killed_by
+from foreplan.executors.gpus import VISIBLE
 from foreplan.executors.limits import Fence, Limit, allocated, make_fence
-from foreplan.executors.local import function_worker
 from foreplan.executors.local.function_worker import receive, send
-from foreplan.executors.open_files import is_shortage, restore_limit
+from foreplan.executors.local.worker_processes import POOL, Settings, WorkerProcess
+from foreplan.executors.open_files import is_shortage
 from foreplan.executors.packing import pickler
-from foreplan.executors.processes import GRACE, Stop, end_group, exit_descriptor, wait_readable
+from foreplan.executors.processes import GRACE, Stop, wait_readable
 from foreplan.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from foreplan.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
 from foreplan.model.call import Call, FileRef, Ref, files_of, refs
@@ -47,6 +45,7 @@ class FunctionJob:
     limit: Limit | None = None  # what it is held to
     # what it counts on of its program there; None: the store does not want to know of it
     imports: Mapping[str, str] | None = None
+    known: bool = False  # `imports` are all that it counts on
 
 
 @dataclass(frozen=True)
@@ -67,17 +66,15 @@ class FunctionOutcome:
 
 
 class FunctionWorker:
-    """A worker process, started when it is first needed and again after it was killed.
+    """A worker process, taken or started when it is first needed and again after it was killed.
 
     Also if a call needs another number of threads, or other GPUs: libraries that it has loaded
-    look at that only once.
+    look at that only once. After `tasks_per_worker` calls, if that is given, it is ended.
     """
 
-    def __init__(self, data: str, environment: Mapping[bytes, bytes]) -> None:
-        self._data, self._environment = data, environment
-        self._process: subprocess.Popen[bytes] | None = None
-        self._channel: socket.socket | None = None
-        self._exit: int | None = None
+    def __init__(self, settings: Settings, home: str, tasks_per_worker: int | None = None) -> None:
+        self._settings, self._home, self._most = settings, home, tasks_per_worker
+        self._worker: WorkerProcess | None = None
         self._fixed: Mapping[str, str | None] = {}
         self._fence: Fence | None = None
 
@@ -91,12 +88,11 @@ class FunctionWorker:
             return FunctionOutcome(problem=problem, cause=SYSTEM)
         before = oom_kills()
         try:
-            process = self._reap(job) or self._start(job)
-            self._hold(process.pid, job.limit)
-            with stop.aim_at(process.pid):
-                reply, timed_out = self._ask(job, payload)
+            reply, timed_out = self._call(job, payload, stop)
         except OSError as error:
             self.end()
+            if is_shortage(error):
+                POOL.end_idle()
             problem = f"its worker process cannot be used: {error.strerror or error}"
             short = error if is_shortage(error) else None
             return FunctionOutcome(problem=problem, own_fault=False, cause=LOST, shortage=short)
@@ -106,6 +102,8 @@ class FunctionWorker:
         code, refused = None, self._refused(reply, used)
         if reply is None or refused or stop.asked:  # asked a moment later, it was not spared
             code = self.end(GRACE if timed_out else 0.0)
+        elif self._worker is not None and self._worker.tasks == self._most:
+            self.end()
         keep_logs(job.live_log, job.log)
         killed = code == -signal.SIGKILL and not timed_out and oom_kills() > before
         outcome = replace(_outcome(job, reply, timed_out, code, killed), used=used)
@@ -132,50 +130,67 @@ class FunctionWorker:
         full = fence.has_killed if reply is None else bool(reply.get("out_of_memory"))
         return fence.explain(used) if full else ""
 
-    def _reap(self, job: FunctionJob) -> subprocess.Popen[bytes] | None:
-        """The process, if there is one that will do; one that has died meanwhile is put away."""
-        died = self._exit is not None and wait_readable((self._exit,), 0.0)
-        if died or job.fixed != self._fixed or self._is_full(job.limit):
+    def _call(
+        self, job: FunctionJob, payload: bytes, stop: Stop
+    ) -> tuple[dict[str, Any] | None, bool]:
+        """Have a process make a call: the reply, if there is one, and whether the time was up.
+
+        One of a former run may turn out to be another than a new one would be, before the call.
+        """
+        while True:
+            worker = self._worker = self._reap(job) or self._take(job) or self._start(job)
+            self._fixed = job.fixed
+            worker.tasks += 1
+            self._hold(worker.process.pid, job.limit)
+            with stop.aim_at(worker.process.pid):
+                reply, timed_out = self._ask(job, payload, worker)
+            if reply is None or "unfit" not in reply:
+                return reply, timed_out
             self.end()
-        return self._process
+
+    def _reap(self, job: FunctionJob) -> WorkerProcess | None:
+        """The process, if there is one that will do; one that has died meanwhile is put away."""
+        worker = self._worker
+        if worker is not None and (
+            worker.has_exited or job.fixed != self._fixed or self._is_full(job.limit)
+        ):
+            self.end()
+        return self._worker
+
+    def _take(self, job: FunctionJob) -> WorkerProcess | None:
+        """A process that rests, if it would be started like this."""
+        if job.limit is not None:  # memory of former calls would count
+            return None
+        worker = POOL.take(self._settings_for(job), self._most)
+        if worker is not None:
+            worker.greet(self._home)
+        return worker
+
+    def _settings_for(self, job: FunctionJob) -> Settings:
+        variables = dict(self._settings.environment)
+        for name, value in job.fixed.items():
+            variables[name.encode()] = os.fsencode(value or "")
+        return replace(self._settings, environment=variables)
 
     def _is_full(self, limit: Limit | None) -> bool:
         """Whether former calls have left it too little of the memory that one is held to."""
-        if limit is None or limit.memory is None or self._process is None:
+        if limit is None or limit.memory is None or self._worker is None:
             return False
-        return allocated(self._process.pid) > limit.memory / 2
+        return allocated(self._worker.process.pid) > limit.memory / 2
 
-    def _start(self, job: FunctionJob) -> subprocess.Popen[bytes]:
-        mine, its = socket.socketpair()
-        self._fixed = job.fixed
-        variables = dict(self._environment)
-        for name, value in job.fixed.items():
-            variables[name.encode()] = os.fsencode(value or "")
-        with its, contextlib.ExitStack() as logs:
+    def _start(self, job: FunctionJob) -> WorkerProcess:
+        with contextlib.ExitStack() as logs:
             out, err = (
                 logs.enter_context(open(open_log(job.live_log + e), "ab")) for e in LOG_ENDS
             )
-            self._channel = mine
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", function_worker.__file__],
-                stdin=its.fileno(),
-                stdout=out,
-                stderr=err,
-                cwd=self._data,
-                env=variables,
-                start_new_session=True,
-            )
-        restore_limit(self._process.pid)
-        self._exit = exit_descriptor(self._process.pid)
-        path = [entry or os.getcwd() for entry in sys.path]
-        hello = {"parent": os.getpid(), "path": path, "dir": self._data}
-        with contextlib.suppress(ConnectionError):  # its end is seen when it does not answer
-            send(mine, hello)
-        return self._process
+            worker = POOL.start(self._settings_for(job), out.fileno(), err.fileno())
+        worker.greet(self._home)
+        return worker
 
-    def _ask(self, job: FunctionJob, payload: bytes) -> tuple[dict[str, Any] | None, bool]:
+    def _ask(
+        self, job: FunctionJob, payload: bytes, worker: WorkerProcess
+    ) -> tuple[dict[str, Any] | None, bool]:
         """The reply, if there is one, and whether the time was up."""
-        assert self._channel is not None
         request = {
             "attempt": job.attempt,
             "log": job.live_log,
@@ -187,35 +202,36 @@ class FunctionWorker:
             "environment": dict(job.environment),
             "data_limit": None if self._fence is None else self._fence.data_limit,
             "imports": None if job.imports is None else dict(job.imports),
+            "known": job.known,
         }
         with contextlib.suppress(ConnectionError):
-            send(self._channel, request, payload)
-        channel = self._channel.fileno()
+            send(worker.channel, request, payload)
+        channel = worker.channel.fileno()
         # a process that it has forked may hold its socket open after it has died
-        watched = [channel] if self._exit is None else [channel, self._exit]
+        watched = [channel] if worker.exit is None else [channel, worker.exit]
         until = None if job.timeout is None else time.monotonic() + job.timeout
         while True:
             left = None if until is None else max(0.0, until - time.monotonic())
             ready = wait_readable(watched, left)
-            reply = receive(self._channel) if channel in ready else None
+            reply = receive(worker.channel) if channel in ready else None
             # an answer of another attempt is of a process that a former function has left behind
             if reply is None or reply.get("attempt") == job.attempt:
                 return reply, not ready
 
+    def rest(self) -> None:
+        """Let the process rest until another run takes it, if nothing of this run is left in it."""
+        worker = self._worker
+        may_rest = self._fence is None and not self._fixed.get(VISIBLE) and self._most != 1
+        if worker is not None and may_rest and worker.rest():
+            self._worker = None
+            POOL.give(worker)
+        self.end()
+
     def end(self, grace: float = 0.0) -> int | None:
         """End the process and all of its group; its return code, if there was one."""
-        process, self._process = self._process, None
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-        if self._exit is not None:
-            os.close(self._exit)
-            self._exit = None
-        if process is None:
-            return None
-        end_group(process, grace)
-        code = process.wait()
-        if self._fence is not None:
+        worker, self._worker = self._worker, None
+        code = None if worker is None else POOL.end(worker, grace)
+        if worker is not None and self._fence is not None:
             self._fence.remove()
             self._fence = None
         return code
