@@ -97,13 +97,18 @@ def files_of(value: Any) -> list[str]:
     return list(dict.fromkeys(ref.name for ref in _found(value, FileRef)))
 
 
-def _found(value: Any, kind: type[Any]) -> list[Any]:
+def _found(value: Any, kind: type[Any] | tuple[type, ...]) -> list[Any]:
     found: list[Any] = []
     _collect(value, kind, found)
     return found
 
 
-def _collect(value: Any, kind: type[Any], found: list[Any]) -> None:
+def values_in(value: Any, kinds: tuple[type, ...]) -> list[Any]:
+    """The values of these kinds that a value holds where it may hold Refs, in order."""
+    return _found(value, kinds)
+
+
+def _collect(value: Any, kind: type[Any] | tuple[type, ...], found: list[Any]) -> None:
     if isinstance(value, kind):
         found.append(value)
     elif isinstance(value, Call):
@@ -210,7 +215,7 @@ def part_of(result: Any, path: Sequence[Any], task: str) -> Any:
     return part
 
 
-def replaced(value: Any, kind: type[Any], put: Callable[[Any], Any]) -> Any:
+def replaced(value: Any, kind: type[Any] | tuple[type, ...], put: Callable[[Any], Any]) -> Any:
     """The value with something else for each thing of a kind, in lists, tuples, sets and dicts."""
     if isinstance(value, kind):
         return put(value)

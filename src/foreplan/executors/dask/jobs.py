@@ -22,9 +22,10 @@ from foreplan.executors.dask.tasks import Held, Packed, run_call, run_shell
 from foreplan.executors.jobs import Jobs
 from foreplan.executors.packing import Frames
 from foreplan.executors.results import SmallResults, error_path, result_path, write_private
+from foreplan.executors.shared_arguments import KINDS, find_shared, is_large, large_in
 from foreplan.executors.workspace import protect, read_marker
 from foreplan.files import write_bytes
-from foreplan.model.call import Calls, files_of, parted, refs
+from foreplan.model.call import Calls, Ref, files_of, parted, refs, replaced
 from foreplan.model.events import REUSED, Event, StartTask, TaskFinished
 from foreplan.model.growth import is_expansion_file
 from foreplan.model.workflow import EXTERNAL, Workflow
@@ -95,6 +96,12 @@ class DaskJobs(Jobs):
             list(dict.fromkeys(int(producers[i]) for i in self.read(t) if producers[i] >= 0))
             for t in range(self.workflow.n_tasks)
         ]
+
+    @cached_property
+    def shared(self) -> dict[int, Any]:
+        """Large arguments that several functions take, by numbers below 0."""
+        found = find_shared(self.calls or ()).values()
+        return {-1 - k: value for k, value in enumerate(found)}
 
     @cached_property
     def readers(self) -> list[set[int]]:
@@ -194,10 +201,27 @@ class DaskJobs(Jobs):
             return run_shell, [job, self.carried, self._held(command)]
         names = {t: self.name_of_result(t) for t in parted(call)}
         folder = self.data if files_of(call) else ""
-        content = (call.args, dict(call.kwargs), refs(call), names, folder)
+        given = (call.args, dict(call.kwargs))
+        if self.shared:
+            given = replaced(given, KINDS, self._refer_to_shared)
+        content = (*given, self.given(task), names, folder)
         imports = None if self.store is None else self.store.imports(task)
         more = [self.is_product(task), self._most_kept(task), imports]
         return run_call, [self._pickled(call.function), dumps(content), *more]
+
+    def given(self, task: int) -> list[int]:
+        """The results that a function takes, by task, and the arguments that it shares: below 0."""
+        call = self.call(task)
+        numbers = [self._number(value) for value in large_in(call).values()] if self.shared else []
+        return refs(call) + [number for number in numbers if number is not None]
+
+    def _number(self, value: Any) -> int | None:
+        """The number of an argument that several functions take."""
+        return next((k for k, shared in self.shared.items() if shared is value), None)
+
+    def _refer_to_shared(self, value: Any) -> Any:
+        number = self._number(value) if is_large(value) else None
+        return value if number is None else Ref(number)
 
     def _pickled(self, function: Callable[..., Any]) -> bytes:
         """Functions are pickled once; they are kept, so that their ids stay their own."""
@@ -304,6 +328,8 @@ class DaskJobs(Jobs):
 
     def external_file(self, item: int) -> dict[str, bytes] | Packed:
         """An outside input as it travels to a worker; of functions, a result that is here."""
+        if item in self.shared:
+            return pack_argument(self.shared[item])
         if self.calls is not None:
             return self._packed(item)
         (name,) = self.files([item])
@@ -458,6 +484,14 @@ class DaskJobs(Jobs):
 
 def _entries(contents: Mapping[str, Sequence[Any]]) -> dict[str, Entry]:
     return {name: (e[0], e[1], e[2], e[3]) for name, e in contents.items()}
+
+
+def pack_argument(value: Any) -> Packed:
+    """Return a large argument as it is sent to workers."""
+    try:
+        return Packed(*packing.pack(value))
+    except Exception as error:
+        raise InputError(f"an argument cannot be pickled: {error}") from None
 
 
 def dumps(value: Any) -> bytes:

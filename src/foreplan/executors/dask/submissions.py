@@ -11,7 +11,6 @@ from foreplan.executors.dask.cluster import Cluster
 from foreplan.executors.dask.jobs import DaskJobs
 from foreplan.executors.dask.messages import CopyMessage, TaskMessage
 from foreplan.executors.dask.tasks import BIG, fetch
-from foreplan.model.call import refs
 from foreplan.model.events import Event, ItemArrived, SendItem, StartTask
 from foreplan.model.workflow import EXTERNAL
 
@@ -343,9 +342,10 @@ class Submissions:
         task = submission.task
         if self._jobs.is_in_directory(task):
             return []
-        if (call := self._jobs.call(task)) is not None:
-            self._bring_files([t for t in refs(call) if self._items.result(t) is None])
-            submission.given = tuple(map(self._key_of, refs(call)))
+        if self._jobs.call(task) is not None:
+            given = self._jobs.given(task)
+            self._bring_files([number for number in given if self._items.result(number) is None])
+            submission.given = tuple(map(self._key_of, given))
             return [TaskRef(key) for key in submission.given]
         results = [self._items.result(producer) for producer in self._jobs.inputs[task]]
         submission.given = tuple(result.key for result in results if result is not None)
@@ -358,7 +358,8 @@ class Submissions:
         if result is not None:
             return result.key
         key = str(self._bring_file(number).key)
-        self.contents[key] = self._jobs.content_at_home(number)
+        if number >= 0:
+            self.contents[key] = self._jobs.content_at_home(number)
         return key
 
     def take_home(self, task: int) -> None:

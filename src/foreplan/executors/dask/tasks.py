@@ -327,6 +327,10 @@ class Packed:
     def __init__(self, *frames: Any) -> None:
         self.frames = [memoryview(frame) for frame in frames]
 
+    def unpack(self) -> Any:
+        """The value, in memory of its own: other tasks read these frames, too."""
+        return packing.unpack([self.frames[0], *map(bytearray, self.frames[1:])])
+
     def __sizeof__(self) -> int:  # as Dask asks what a worker holds
         return sum(map(len, self.frames))
 
@@ -367,7 +371,7 @@ def run_call(
         if tasks or folder:
             from foreplan.model.call import filled
 
-            given = [packing.unpack(v.frames) if type(v) is Packed else v for v in inputs]
+            given = [v.unpack() if type(v) is Packed else v for v in inputs]
             results = dict(zip(tasks, given, strict=True))
             args, kwargs = filled((args, kwargs), results, names, folder)
         other = _find_other(imports) if imports else ""

@@ -50,6 +50,7 @@ from foreplan.executors.results import (
     load_result,
     result_path,
 )
+from foreplan.executors.shared_arguments import SharedFiles
 from foreplan.executors.workspace import (
     LOG_ENDS,
     Workspace,
@@ -238,7 +239,7 @@ class _Lane:
     ) -> None:
         self._jobs, self._tell = jobs, tell
         self._workspace = Workspace(jobs.place(processor), jobs.done)
-        self._worker = FunctionWorker(jobs.settings, jobs.home, jobs.tasks_per_worker)
+        self._worker = FunctionWorker(jobs.settings, jobs.home, jobs.shared, jobs.tasks_per_worker)
         self.orders: queue.SimpleQueue[LocalAttempt | None] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self._serve, name=name, daemon=True)
 
@@ -420,6 +421,7 @@ class LocalJobs(Jobs):
         self.settings = Settings.now(self.data, self.environment)
         self.tasks_per_worker = work.tasks_per_worker
         self.keeps_workers = False
+        self.shared = SharedFiles(os.path.join(self.home, "attempts"))  # gone with the run
         self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sessions
 
     @property

@@ -28,6 +28,7 @@ if __name__ == "__main__":  # foreplan may be where only the program's own path 
 from foreplan.executors import packing
 from foreplan.executors.forking import ending_children
 
+SHARED = "shared"  # stands in a call for a value in a file, as the number of a task does
 _LENGTH = struct.Struct("!Q")
 _TRACE_LINES, _LONGEST_LINE = 20, 500
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
@@ -51,42 +52,49 @@ def receive(channel: socket.socket) -> dict[str, Any] | None:
     return message
 
 
-def receive_part(channel: socket.socket) -> bytes | None:
+def receive_part(channel: socket.socket) -> bytearray | None:
     """The next length and what follows; None if the other side is gone."""
     head = _exactly(channel, _LENGTH.size)
     return None if head is None else _exactly(channel, _LENGTH.unpack(head)[0])
 
 
-def _exactly(channel: socket.socket, size: int) -> bytes | None:
-    whole = bytearray()
-    while len(whole) < size:
+def _exactly(channel: socket.socket, size: int) -> bytearray | None:
+    whole = bytearray(size)
+    view, at = memoryview(whole), 0
+    while at < size:
         try:
-            part = channel.recv(min(size - len(whole), 1 << 20))
+            count = channel.recv_into(view[at:])
         except ConnectionError:
             return None
-        if not part:
+        if not count:
             return None
-        whole += part
-    return bytes(whole)
+        at += count
+    return whole
 
 
 class _Unpickler(pickle.Unpickler):
     """Puts results of other tasks, and paths of files, in the places that are kept for them."""
 
     def __init__(
-        self, call: bytes, results: Mapping[int, str], names: Mapping[str, str], folder: str
+        self, call: bytearray, results: Mapping[int, str], names: Mapping[str, str], folder: str
     ) -> None:
         super().__init__(io.BytesIO(call))
         self._paths, self._names, self._folder = results, names, folder
         self._loaded: dict[int, Any] = {}
+        self._shared: dict[str, Any] = {}
 
-    def persistent_load(self, place: tuple[int, tuple[Any, ...]] | str) -> Any:
-        """The result of a task, or a part of it; or the path of a file."""
+    def persistent_load(self, place: tuple[int | str, Any] | str) -> Any:
+        """The result of a task, or a part of it; what calls share; or the path of a file."""
         if isinstance(place, str):
             from foreplan.model.call import path_of
 
             return path_of(self._folder, place)
         task, path = place
+        if task == SHARED:
+            if path not in self._shared:
+                self._shared[path] = packing.unpack(packing.read(path, mapped=True))
+            return self._shared[path]
+        assert isinstance(task, int)
         if task not in self._loaded:
             self._loaded[task] = packing.unpack(packing.read(self._paths[task], mapped=True))
         if not path:
@@ -152,7 +160,7 @@ class _Worker:
                 return
             send(self._channel, self._call(request, call))
 
-    def _call(self, request: Mapping[str, Any], call: bytes) -> dict[str, Any]:
+    def _call(self, request: Mapping[str, Any], call: bytearray) -> dict[str, Any]:
         begin = time.time_ns()
         with _print_to(request["log"]):
             meter = self._measure()
@@ -269,7 +277,7 @@ def _meter() -> Callable[[], Any]:
     return UsageMeter
 
 
-def _answer(request: Mapping[str, Any], call: bytes, folder: str) -> dict[str, Any]:
+def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[str, Any]:
     for name, value in request["environment"].items():
         if value is None:
             os.environ.pop(name, None)

@@ -14,11 +14,12 @@ from typing import Any
 from foreplan.executors.command import killed_by
 from foreplan.executors.gpus import VISIBLE
 from foreplan.executors.limits import Fence, Limit, allocated, make_fence
-from foreplan.executors.local.function_worker import receive, send
+from foreplan.executors.local.function_worker import SHARED, receive, send
 from foreplan.executors.local.worker_processes import POOL, Settings, WorkerProcess
 from foreplan.executors.open_files import is_shortage
 from foreplan.executors.packing import pickler
 from foreplan.executors.processes import GRACE, Stop, wait_readable
+from foreplan.executors.shared_arguments import KINDS, SharedFiles, is_large
 from foreplan.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from foreplan.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
 from foreplan.model.call import Call, FileRef, Ref, files_of, refs
@@ -72,8 +73,11 @@ class FunctionWorker:
     look at that only once. After `tasks_per_worker` calls, if that is given, it is ended.
     """
 
-    def __init__(self, settings: Settings, home: str, tasks_per_worker: int | None = None) -> None:
+    def __init__(
+        self, settings: Settings, home: str, shared: SharedFiles, tasks_per_worker: int | None
+    ) -> None:
         self._settings, self._home, self._most = settings, home, tasks_per_worker
+        self._shared = shared
         self._worker: WorkerProcess | None = None
         self._fixed: Mapping[str, str | None] = {}
         self._fence: Fence | None = None
@@ -81,7 +85,7 @@ class FunctionWorker:
     def run(self, job: FunctionJob, stop: Stop) -> FunctionOutcome:
         """Make a call; whatever happens is told by the outcome."""
         try:
-            payload = pickled(job.call)
+            payload = pickled(job.call, self._shared)
         except Exception as error:  # pickling calls code of the objects, which may raise anything
             what = f"{type(error).__name__}: {error}"
             problem = f"it cannot be sent to a worker process: {what}"
@@ -270,14 +274,20 @@ def _outcome(
     return FunctionOutcome(problem=problem, own_fault=False, tail=tail, log=log, cause=LOST)
 
 
-def pickled(call: Call) -> bytes:
-    """A call as bytes, with places kept for the results and files that it refers to."""
+def pickled(call: Call, shared: SharedFiles) -> bytes:
+    """A call as bytes, with places kept for results and files, and for what it shares."""
     known, files = set(refs(call)), set(files_of(call))
+    met: dict[int, tuple[Any, str | None]] = {}  # large values, and their files: decided once
 
     class Pickler(pickler()):  # type: ignore[misc]
-        def persistent_id(self, value: Any) -> tuple[int, tuple[Any, ...]] | str | None:
+        def persistent_id(self, value: Any) -> tuple[int | str, Any] | str | None:
             if type(value) is Ref and value.task in known:
                 return value.task, value.path
+            if type(value) in KINDS and is_large(value):
+                if id(value) not in met:
+                    met[id(value)] = value, shared.find(value, call)
+                path = met[id(value)][1]
+                return None if path is None else (SHARED, path)
             return value.name if type(value) is FileRef and value.name in files else None
 
     buffer = io.BytesIO()
