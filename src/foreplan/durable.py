@@ -109,11 +109,15 @@ def make_file(path: Path) -> int:
     return descriptor
 
 
-def make_directory(path: Path) -> None:
-    """Make a private directory that was not there, whatever the umask."""
+def make_directory(path: Path, synced: bool = True) -> None:
+    """Make a private directory that was not there, whatever the umask.
+
+    If it is not `synced`, its name is on disk only once the caller syncs the directory around it.
+    """
     path.mkdir(mode=DIRECTORY_MODE)
     path.chmod(DIRECTORY_MODE)
-    sync_directory(path.parent)
+    if synced:
+        sync_directory(path.parent)
 
 
 def check_owner(place: Path) -> None:

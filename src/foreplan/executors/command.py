@@ -406,7 +406,7 @@ def _failed(
 
 def own_environment() -> dict[bytes, bytes]:
     """The environment of this process, in the form in which it is passed on fastest."""
-    return {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
+    return dict(os.environb)
 
 
 def marks(data: str, home: str, task: str, attempt: int, progress: str) -> dict[str, str]:

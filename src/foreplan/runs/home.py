@@ -116,7 +116,7 @@ class RunHome:
             home = RunHome(_make_home(runs_directory, _base(workflow_name, moment)))
             _note_start(home)
             for inner in (home.attempts, home.logs, home.results):
-                make_directory(inner)
+                make_directory(inner, synced=False)  # the journal syncs the home when it begins
         except OSError as error:
             raise JournalError(
                 f"{data}: cannot make a home for the run in .foreplan there: {reason(error)}; "

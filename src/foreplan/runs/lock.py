@@ -31,7 +31,7 @@ from foreplan.durable import (
     write_all,
 )
 from foreplan.errors import InputError
-from foreplan.executors.processes import LockSignature
+from foreplan.executors.processes import LOCK, LockSignature
 from foreplan.model.filenames import Holders
 from foreplan.runs.home import CAN_RUN, RunHome, check_private, check_system
 from foreplan.runs.journal import JournalError, resume_words
@@ -130,11 +130,12 @@ def signed_runs(top: Path) -> list[RunHome]:
     Whoever ends a run takes its signature out of its lock, so no journal need be read.
     """
     found = list[RunHome]()
-    for home in _homes(top):
+    for name in _names_of_homes(top):
+        home = os.path.join(top, "runs", name)
         with suppress(OSError):
-            state = home.lock.lstat()
+            state = os.lstat(os.path.join(home, LOCK))
             if state.st_size and stat.S_ISREG(state.st_mode):
-                found.append(home)
+                found.append(RunHome(Path(home)))
     return found
 
 
@@ -383,10 +384,13 @@ def _claims_of(top: Path, home: RunHome) -> Iterator[tuple[RunHome, list[str]]]:
 
 def _homes(top: Path) -> list[RunHome]:
     """Every directory that may be a run's, whether or not it has begun its journal."""
+    return [RunHome(top / "runs" / name) for name in _names_of_homes(top)]
+
+
+def _names_of_homes(top: Path) -> list[str]:
     try:
         with os.scandir(top / "runs") as listing:
-            names = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
-        return [RunHome(top / "runs" / name) for name in sorted(names)]
+            return sorted(entry.name for entry in listing if entry.is_dir(follow_symlinks=False))
     except FileNotFoundError:
         return []
 

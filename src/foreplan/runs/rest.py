@@ -322,7 +322,7 @@ class Rest:
         """The store, as a run asks it; it is made, and mended if it must be."""
         if self.survey is None:
             return None
-        store = Store.open(home.data, lambda run: _is_live(home.data, run))
+        store = Store.open(home.data, lambda run: _is_live(home.data, run), self.survey.store)
         if store.warnings:  # now also where what is damaged went
             self.survey.store.warnings[:] = store.warnings
         outer = self.outer

@@ -115,16 +115,19 @@ class Store:
         return store
 
     @staticmethod
-    def open(data: str | os.PathLike[str], is_live: Callable[[str], bool]) -> Store:
+    def open(
+        data: str | os.PathLike[str], is_live: Callable[[str], bool], known: Store | None = None
+    ) -> Store:
         """The store that a run asks and adds to: made, mended and folded where that is due.
 
-        `is_live` says whether a run is driven: its parts are left alone.
+        `is_live` says whether a run is driven: its parts are left alone. `known` is the store as it
+        was just read, if it was.
         """
         try:
             parts.make_folder(data)
         except OSError as error:
             raise StoreError(f"{parts.folder_of(data)}: {reason(error)}") from None
-        store = Store.read(data)
+        store = known or Store.read(data)
         if store.warnings or store.n_parts > MANY:
             said = _tidy(store.folder, is_live)
             store = Store.read(data)

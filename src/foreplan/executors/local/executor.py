@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,7 +128,7 @@ class LocalExecutor(Listening[LocalAttempt]):
         host = self.platform.hosts[0] if self.platform.hosts else this_host(asked or {})
         self._jobs = LocalJobs(work, home, host)
         self._lanes: dict[int, _Lane] = {}
-        self._watch = _Watch(self.post, self._jobs.report, available_processors())
+        self._watch = _Watch(self.post, self._jobs.report)
 
     def machine(self, processor: int) -> str:
         """The name of this machine: its processors are all alike."""
@@ -221,8 +222,9 @@ class LocalExecutor(Listening[LocalAttempt]):
         for lane in self._lanes.values():
             if lane.thread.ident is not None:
                 lane.thread.join()
-        if self._lanes:
+        if self._jobs.may_leave_processes:
             kill_left_behind(self._jobs.home)  # who has left its group
+        if self._lanes:
             self._jobs.clear()
         if self._jobs.calls is not None and not self._jobs.keeps_workers:
             POOL.end_idle()
@@ -264,6 +266,7 @@ class _Lane:
             if self._jobs.keeps_workers:
                 self._worker.rest()
             self._worker.end()
+            self._jobs.may_leave_processes |= self._worker.may_leave_processes
             self._workspace.close()
 
     def _run(self, order: LocalAttempt) -> Event | None:
@@ -300,6 +303,7 @@ class _Lane:
             progress=place + ENDING,
             making=order.making,
         )
+        jobs.may_leave_processes = True
         outcome = run_command(job, order.stop, jobs.environment, self._workspace)
         if outcome.shortage is not None and not order.stop.asked:
             raise ShortageError(outcome.problem or "", outcome.shortage)
@@ -373,11 +377,13 @@ class _Watch:
     A first look at an attempt tells little.
     """
 
-    def __init__(
-        self, post: Callable[[Event], None], report_of: Callable[[int], str], cores: int
-    ) -> None:
-        self._monitor, self._report_of, self._cores = Monitor(post), report_of, cores
+    def __init__(self, post: Callable[[Event], None], report_of: Callable[[int], str]) -> None:
+        self._monitor, self._report_of = Monitor(post), report_of
         self._seen: dict[int, CpuTimes | None] = {}  # by attempt, at the last look
+
+    @cached_property
+    def _cores(self) -> int:
+        return available_processors()
 
     def look(self, attempts: Mapping[int, LocalAttempt]) -> float:
         """Measure what runs, if it is time; when that is next."""
@@ -421,6 +427,7 @@ class LocalJobs(Jobs):
         self.settings = Settings.now(self.data, self.environment)
         self.tasks_per_worker = work.tasks_per_worker
         self.keeps_workers = False
+        self.may_leave_processes = False
         self.shared = SharedFiles(os.path.join(self.home, "attempts"))  # gone with the run
         self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sessions
 

@@ -127,12 +127,14 @@ class _Worker:
         self._runs = 0
         self._dir = ""
         self._is_changed = False  # files of its modules have changed since it imported them
+        self._ended: float = 0
 
     def begin_run(self, hello: Mapping[str, Any]) -> None:
         """Be as a new process would be, as far as that can be: tasks of other runs ran here."""
         self._runs += 1
         self._dir = hello["dir"]
         self._mark.set(hello["home"])
+        self._ended = _count_ended()
         sys.path[:] = hello["path"]
         if self._runs > 1:
             self._is_changed = not self._modules.are_unchanged()
@@ -150,7 +152,9 @@ class _Worker:
         while (request := receive(self._channel)) is not None:
             if "rest" in request:
                 self._mark.set("")
-                send(self._channel, {"rests": _is_alone()})
+                is_alone = _is_alone()
+                is_quiet = is_alone and self._ended == _count_ended()
+                send(self._channel, {"rests": is_alone, "quiet": is_quiet})
                 return
             call = receive_part(self._channel)
             if call is None:
@@ -254,6 +258,17 @@ def _is_alone() -> bool:
     except AttributeError:  # not on every system
         return False
     return False
+
+
+def _count_ended() -> float:
+    """A number that grows with every child of this process that ends; NaN if nobody counts."""
+    with contextlib.suppress(Exception):  # not on every system
+        import resource
+        import signal
+
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL:  # else the system forgets them
+            return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    return float("nan")
 
 
 def _fits(request: Mapping[str, Any]) -> bool:

@@ -79,6 +79,7 @@ class FunctionWorker:
         self._settings, self._home, self._most = settings, home, tasks_per_worker
         self._shared = shared
         self._worker: WorkerProcess | None = None
+        self.may_leave_processes = False  # that have left their group
         self._fixed: Mapping[str, str | None] = {}
         self._fence: Fence | None = None
 
@@ -225,17 +226,27 @@ class FunctionWorker:
     def rest(self) -> None:
         """Let the process rest until another run takes it, if nothing of this run is left in it."""
         worker = self._worker
+        # a group or GPUs are not to be held while it rests
         may_rest = self._fence is None and not self._fixed.get(VISIBLE) and self._most != 1
-        if worker is not None and may_rest and worker.rest():
-            self._worker = None
-            POOL.give(worker)
-        self.end()
+        if worker is None or not may_rest:
+            self.end()
+            return
+        rests, is_quiet = worker.rest()
+        if not rests:
+            self.end()
+            return
+        self.may_leave_processes |= not is_quiet
+        self._worker = None
+        POOL.give(worker)
 
     def end(self, grace: float = 0.0) -> int | None:
         """End the process and all of its group; its return code, if there was one."""
         worker, self._worker = self._worker, None
-        code = None if worker is None else POOL.end(worker, grace)
-        if worker is not None and self._fence is not None:
+        if worker is None:
+            return None
+        self.may_leave_processes = True
+        code = POOL.end(worker, grace)
+        if self._fence is not None:
             self._fence.remove()
             self._fence = None
         return code

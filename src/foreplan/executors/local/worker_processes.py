@@ -92,14 +92,18 @@ class WorkerProcess:
         with contextlib.suppress(ConnectionError):  # its end is seen when it does not answer
             send(self.channel, {**hello, "home": home})
 
-    def rest(self) -> bool:
-        """Ask it to rest; False if it should be ended, for what tasks have left in it."""
+    def rest(self) -> tuple[bool, bool]:
+        """Ask it to rest; False if it should be ended, for what tasks have left in it.
+
+        The second is True if none of its tasks of this run has started a process.
+        """
         with contextlib.suppress(OSError, ValueError):
             send(self.channel, {"rest": True})
             if wait_readable((self.channel.fileno(),), _PATIENCE):
-                reply = receive(self.channel)
-                return bool(reply and reply.get("rests")) and _own_memory(self.process.pid) < _LARGE
-        return False
+                reply = receive(self.channel) or {}
+                is_small = _own_memory(self.process.pid) < _LARGE
+                return reply.get("rests") is True and is_small, reply.get("quiet") is True
+        return False, False
 
     def close(self) -> None:
         """Close its descriptors."""
