@@ -68,7 +68,7 @@ def test_what_is_met_once_or_made_anew_travels_with_its_call(tmp_path: Path) -> 
             return {"array": np.full(N, float(Made.count))}
 
     shared = SharedFiles(str(tmp_path))
-    known = [np.ones(N), np.ones(N // 2), np.full(N, None), "x" * LARGE]
+    known: list[Any] = [np.ones(N), np.ones(N // 2), np.full(N, None), "x" * LARGE]
     made = Made()
     sizes = [len(pickled(Call(len, (made, *known)), shared)) for _ in range(3)]
     large = 8 * N

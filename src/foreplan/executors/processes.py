@@ -264,31 +264,17 @@ def _state(pid: int) -> list[bytes]:
 def _examine(pid: int, dead: Mapping[str, str]) -> LeftBehind | None:
     """Return a process if one of these dead runs has left it behind."""
     try:
-        content = _environment(pid)
-        mark = _value_of(OF_RUN, content)
-        home = _run_of(pid, mark, dead)
-        if home is None:
-            return None
         started = start_time(pid)
-        if _environment(pid) != content or any(not driver.part_of for _, driver in _driven_by(pid)):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
+        mark = os.fsdecode(variables.get(OF_RUN.encode(), b""))
+        home = _run_of(pid, mark, dead)
+        if home is None or any(not driver.part_of for _, driver in _driven_by(pid)):
             return None
     except OSError:  # it has ended, or is another user's
         return None
-    number = _value_of(OF_ATTEMPT, content) if mark == home else ""
-    return LeftBehind(pid, started, home, int(number) if number.isdecimal() else -1)
-
-
-def _environment(pid: int) -> bytes:
-    """The environment that a process was started with, each variable behind a zero byte."""
-    descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
-    with open(descriptor, "rb", buffering=0) as file:
-        return b"\0" + file.read()
-
-
-def _value_of(name: str, environment: bytes) -> str:
-    """The value of a variable; empty if there is none."""
-    _, _, rest = environment.partition(b"\0%s=" % name.encode())
-    return os.fsdecode(rest.partition(b"\0")[0])
+    number = variables.get(OF_ATTEMPT.encode(), b"") if mark == home else b""
+    return LeftBehind(pid, started, home, int(number) if number.isdigit() else -1)
 
 
 def _run_of(pid: int, mark: str, dead: Mapping[str, str]) -> str | None:

@@ -329,7 +329,8 @@ class Packed:
 
     def unpack(self) -> Any:
         """The value, in memory of its own: other tasks read these frames, too."""
-        return packing.unpack([self.frames[0], *map(bytearray, self.frames[1:])])
+        own = [memoryview(bytearray(frame)) for frame in self.frames[1:]]
+        return packing.unpack([self.frames[0], *own])
 
     def __sizeof__(self) -> int:  # as Dask asks what a worker holds
         return sum(map(len, self.frames))
