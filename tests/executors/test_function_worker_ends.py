@@ -60,6 +60,8 @@ def test_close_ends_what_runs(caller: Caller, life: int) -> None:
     assert wait_readable((life,), LIMIT)
     executor.close()
     assert ended(life)
+    for thread in {*threading.enumerate()} - threads:  # the keeper of workers ends by itself
+        thread.join(LIMIT)
     assert set(threading.enumerate()) == threads
     assert set(os.listdir("/proc/self/fd")) == files
     assert children() == family

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from foreplan.contracts import Machines
@@ -56,5 +56,8 @@ def ended(fd: int) -> bool:
 
 def children() -> set[str]:
     """The processes that this one has begun, ended ones included."""
-    lists = Path("/proc/self/task").glob("*/children")
-    return {pid for listed in lists for pid in listed.read_text().split()}
+    found = set[str]()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            found.update(listed.read_text().split())
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
 import queue
 import socket
@@ -186,16 +187,21 @@ class WorkerPool:
                 answers.put(error)
 
         with self._lock:
-            self._orders.put(work)
             if self._keeper is None:
-                self._keeper = threading.Thread(
-                    target=self._keep, name="foreplan-workers", daemon=True
-                )
-                self._keeper.start()
+                self._start_keeper()
+            self._orders.put(work)
         answer = answers.get()
         if isinstance(answer, BaseException):
             raise answer
         return answer
+
+    def _start_keeper(self) -> None:
+        keeper = threading.Thread(target=self._keep, name="foreplan-workers", daemon=True)
+        try:
+            keeper.start()
+        except RuntimeError as error:  # so Python says that the system has no more
+            raise OSError(errno.EAGAIN, str(error)) from None
+        self._keeper = keeper
 
     def end(self, worker: WorkerProcess, grace: float = 0.0) -> int:
         """End a worker that does not rest; return its exit code."""
@@ -222,7 +228,8 @@ class WorkerPool:
                 if order is not None:
                     order()
                     continue
-            self.end_idle(time.monotonic() - IDLE)
+            with contextlib.suppress(Exception):  # whoever waits for a worker would wait for ever
+                self.end_idle(time.monotonic() - IDLE)
             with self._lock:
                 if not self._living and self._orders.empty():
                     self._keeper = None
