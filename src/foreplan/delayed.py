@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any
 
 from foreplan.errors import ForeplanError, InputError
 from foreplan.flow import Flow
-from foreplan.model.call import replaced
+from foreplan.model.call import parts_of, replaced, with_parts
 from foreplan.version import install_command
 
 _OLDEST = (2025, 11)  # what dask.compute does is the same since then
@@ -22,9 +23,9 @@ def flow_of(
     """The flow of a collection, or of a list or tuple of them, and what each comes to.
 
     An output is its argument with tasks in the place of Dask collections, which are found in
-    lists, tuples, sets and values of dicts; `replaced` of foreplan.model.call puts the results
-    there. It holds no task if Dask knows the value already, and a flow of such values alone has no
-    tasks.
+    lists, tuples, named tuples, sets, values of dicts and fields of dataclasses; `replaced` of
+    foreplan.model.call puts the results there. It holds no task if Dask knows the value already,
+    and a flow of such values alone has no tasks.
     """
     values = list(collections) if type(collections) in (list, tuple) else [collections]
     found: list[Any] = []
@@ -47,16 +48,18 @@ def _take_apart(value: Any, found: list[Any]) -> Any:
     if base.is_dask_collection(value):
         found.append(value)
         return _Place(len(found) - 1)
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(_take_apart(part, found) for part in value)
-    if type(value) is dict and not base.unpack_collections(*value)[0]:
-        return {key: _take_apart(part, found) for key, part in value.items()}
+    parts = parts_of(value)
+    if parts is not None and not (type(value) is dict and base.unpack_collections(*value)[0]):
+        old = list(parts)
+        new = [_take_apart(part, found) for part in old]
+        return value if all(map(operator.is_, old, new)) else with_parts(value, new)
     if isinstance(value, Iterator):  # as Dask does
         return _take_apart(list(value), found)
     if base.unpack_collections(value)[0]:
         what = "key of a dict" if type(value) is dict else type(value).__name__
         problem = f"a {what} holds Dask collections"
-        raise InputError(f"{problem}; give them in lists, tuples, sets or values of dicts")
+        where = "lists, tuples, sets, values of dicts or dataclasses"
+        raise InputError(f"{problem}; give them in {where}")
     return value
 
 

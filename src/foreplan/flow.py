@@ -14,10 +14,23 @@ from os import PathLike, fspath
 from typing import Any
 
 from foreplan.errors import InputError
+from foreplan.executors.hidden import find_hidden, refusal
 from foreplan.formats.resources import REQUEST_FIELDS, check_memory, pools_of, request_from_fields
 from foreplan.lazy import drawn_by
 from foreplan.model import Call, Item, Ref, TaskSpec, Workflow
-from foreplan.model.call import FileRef, ReturnedTasks, bare, files_of, qualified_name, refs
+from foreplan.model.call import (
+    FileRef,
+    Handle,
+    ReturnedTasks,
+    bare,
+    files_of,
+    found_in,
+    parts_of,
+    qualified_name,
+    refs,
+    with_parts,
+)
+from foreplan.store.digests import PLAIN
 
 _OPTIONS = (
     "name",
@@ -36,7 +49,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Handle):
     """A task of a flow; as an argument of a later task it stands for its result.
 
     `task[0]`, `task["a"]` stand for a part of it.
@@ -72,7 +85,7 @@ class CommandTask(Task):
 
 
 @dataclass(frozen=True)
-class ResultPart:
+class ResultPart(Handle):
     """A part of a task's result, where that is an argument of a later task."""
 
     task: Task
@@ -86,14 +99,11 @@ class ResultPart:
 
 
 @dataclass(frozen=True)
-class File:
+class File(Handle):
     """A file of the data directory; a function that has it as an argument gets its path."""
 
     flow: Flow = field(repr=False)
     name: str
-
-
-_HANDLES = (Task, ResultPart, File)
 
 
 def _not_iterable(name: str) -> TypeError:
@@ -111,6 +121,9 @@ class _Entry:
     spec: TaskSpec
     reads: Sequence[str] = ()  # files
     makes: Sequence[str] = ()
+
+
+_OPEN = object()  # stands for the copy of what is being copied
 
 
 class _Copies:
@@ -149,10 +162,11 @@ class Flow:
     >>> calls[1].args
     ([Ref(task=0), 10],)
 
-    Tasks are found in lists, tuples, sets and the values of dicts, nested as deep as you like. In
-    an object of any other class they cannot be seen: that object is handed on as it is. These
-    containers are taken as they are when the task is added: what changes in them later does not
-    count. `pools` are tokens that tasks share, where the platform has none of the name.
+    Tasks are found in lists, tuples, named tuples, sets, the values of dicts and the fields of
+    dataclasses, nested as deep as you like. In an object of another class, or in a function, they
+    are refused. Lists, sets and dicts are taken as they are when the task is added: what changes in
+    them later does not count. `pools` are tokens that tasks share, where the platform has none of
+    the name.
     """
 
     def __init__(self, name: str = "flow", *, pools: Mapping[str, float] | None = None) -> None:
@@ -164,6 +178,23 @@ class Flow:
         self._numbers: dict[str, int] = {}  # name -> how many tasks have asked for it
         self._readers: list[dict[int, None]] = []  # task -> the tasks that wait for it
         self._copies = _Copies()
+        self._looked_into: dict[int, Any] = {}  # functions and objects in which no task hides
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the tasks, which a pickle of a call may not hold."""
+        outputs = [task.outputs if isinstance(task, CommandTask) else None for task in self._tasks]
+        named = [None if files is None else [file.name for file in files] for files in outputs]
+        tasks = [(task.name, files) for task, files in zip(self._tasks, named, strict=True)]
+        return {**vars(self), "_tasks": tasks, "_looked_into": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the tasks again."""
+        vars(self).update(state)
+        self._tasks = []
+        for index, (name, files) in enumerate(state["_tasks"]):
+            made = None if files is None else tuple(File(self, file) for file in files)
+            new = Task(self, index, name) if made is None else CommandTask(self, index, name, made)
+            self._tasks.append(new)
 
     def __repr__(self) -> str:
         return f"Flow({self.name!r}, {len(self)} task{'' if len(self) == 1 else 's'})"
@@ -424,13 +455,54 @@ class Flow:
     def _arguments(
         self, function: object, args: Iterable[Any], kwargs: Mapping[str, Any], place: str
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        if isinstance(function, functools.partial):
-            _refuse_tasks((function.args, function.keywords), "a functools.partial", place)
-        positional = tuple(self._referring(value, place) for value in args)
-        return positional, {key: self._referring(value, place) for key, value in kwargs.items()}
+        self._refuse_hidden(function, place)
+        known: dict[int, tuple[Any, Any]] = {}
+        positional = tuple(self._referring(value, place, known) for value in args)
+        named = {key: self._referring(value, place, known) for key, value in kwargs.items()}
+        return positional, named
 
-    def _referring(self, value: Any, place: str) -> Any:
-        """The value with a Ref in the place of each task; what can change is copied."""
+    def _referring(self, value: Any, place: str, known: dict[int, tuple[Any, Any]]) -> Any:
+        """The value with a Ref in the place of each task; what can change is copied.
+
+        Of each object there is one copy, which is known from then on.
+        """
+        if type(value) in PLAIN:
+            return value
+        if isinstance(value, Handle):
+            return self._reference(value, place)
+        parts = parts_of(value)
+        if parts is None:
+            self._refuse_hidden(value, place)
+            return value
+        if id(value) not in known:
+            known[id(value)] = (value, _OPEN)
+            known[id(value)] = (value, self._with_references(value, parts, place, known))
+        new = known[id(value)][1]
+        if new is not _OPEN:
+            return new
+        if found_in(value, Handle):
+            problem = f"a {type(value).__name__} holds itself and a task"
+            raise InputError(f"{problem}; give the task as an argument of its own", place=place)
+        return value
+
+    def _with_references(
+        self, value: Any, parts: Iterable[Any], place: str, known: dict[int, tuple[Any, Any]]
+    ) -> Any:
+        kind = type(value)
+        if kind is dict:
+            keys = [key for key in value if type(key) not in PLAIN]
+            self._refuse_hidden(keys, place, "a key of a dict")
+        elif kind not in (list, tuple, set, frozenset) and not found_in(value, Handle):
+            self._refuse_hidden(value, place)
+            return value
+        old = list(parts)
+        new = [self._referring(part, place, known) for part in old]
+        if kind in (list, set, dict):
+            return self._copies.of(value, with_parts(value, new))
+        return value if all(map(operator.is_, old, new)) else with_parts(value, new)
+
+    def _reference(self, value: Handle, place: str) -> Any:
+        """What stands for a task, a part of its result, or a file."""
         if isinstance(value, CommandTask):
             self.index(value)
             if not value.outputs:
@@ -441,21 +513,17 @@ class Flow:
             return Ref(self.index(value))
         if isinstance(value, ResultPart):
             return Ref(self.index(value.task), value.path)
-        if isinstance(value, File):
-            return FileRef(self._own_file(value).name)
-        kind = type(value)
-        if kind in (list, tuple, set, frozenset):
-            parts = [self._referring(part, place) for part in value]
-            if kind in (list, set):
-                return self._copies.of(value, kind(parts))
-            return value if all(map(operator.is_, parts, value)) else kind(parts)
-        if kind is dict:
-            _refuse_tasks(tuple(value), "a key of a dict", place)
-            fields = {key: self._referring(part, place) for key, part in value.items()}
-            return self._copies.of(value, fields)
-        if isinstance(value, list | tuple | set | frozenset | dict):
-            _refuse_tasks(value, f"a {kind.__name__}", place)
-        return value
+        assert isinstance(value, File)
+        return FileRef(self._own_file(value).name)
+
+    def _refuse_hidden(self, value: Any, place: str, where: str = "") -> None:
+        """Refuse tasks where no result can be put."""
+        if id(value) in self._looked_into:
+            return
+        if (hidden := find_hidden(value, where or "an object")) is not None:
+            raise InputError(refusal(*hidden), place=place)
+        if not where:  # a value of the user's, whose id stays its own
+            self._looked_into[id(value)] = value
 
     def _take_name(self, wanted: str) -> str:
         name = wanted
@@ -493,7 +561,7 @@ def _returned(given: Any) -> ReturnedTasks:
     if not len(flow):
         return ReturnedTasks(value=given)
     _check_added(flow)
-    value = flow._referring(given, "what it has returned")
+    value = flow._referring(given, "what it has returned", {})
     if files_of(value):
         raise InputError("it has returned a file; only functions of results can be added")
     workflow, calls = flow.build()
@@ -522,33 +590,18 @@ def _said_category(spec: TaskSpec, call: Call | None) -> str | None:
 
 
 def _sort_leaves(value: Any, handles: list[Any], others: list[Any]) -> None:
-    """Find the tasks, and all else, in lists, tuples, sets and the values of dicts."""
-    if type(value) in (list, tuple, set, frozenset, dict):
-        for part in value.values() if type(value) is dict else value:
+    """Find the tasks, and all else, in what is looked into."""
+    if (parts := parts_of(value)) is not None:
+        for part in parts:
             _sort_leaves(part, handles, others)
     else:
-        (handles if isinstance(value, _HANDLES) else others).append(value)
+        (handles if isinstance(value, Handle) else others).append(value)
 
 
 def _said(options: Mapping[str, Any]) -> dict[object, Any]:
     """The options that are given."""
     empty = [o for o, v in options.items() if isinstance(v, list | tuple) and not v]
     return {o: v for o, v in options.items() if v is not None and o not in empty}
-
-
-def _refuse_tasks(value: Any, where: str, place: str) -> None:
-    """A result cannot be put in there later, so say it now."""
-    if isinstance(value, _HANDLES):
-        name = value.task.name if isinstance(value, ResultPart) else value.name
-        kind = "file" if isinstance(value, File) else "task"
-        problem = f"the {kind} {name!r} is inside {where}, where its result cannot be put"
-        hint = "give it as an argument, or in a plain list, tuple, set or value of a dict"
-        raise InputError(f"{problem}; {hint}", place=place)
-    if isinstance(value, dict):
-        value = (*value, *value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        for part in value:
-            _refuse_tasks(part, where, place)
 
 
 def _check_arguments(

@@ -14,7 +14,7 @@ import pytest
 from executors.calling import Caller, flow, run, value
 from foreplan.executors import packing
 from foreplan.executors.base import Workload
-from foreplan.executors.local.functions import pickled
+from foreplan.executors.calls import pack_call
 from foreplan.executors.shared_arguments import LARGE, SharedFiles
 from foreplan.model import Call
 from foreplan.model.call import filled
@@ -70,7 +70,7 @@ def test_what_is_met_once_or_made_anew_travels_with_its_call(tmp_path: Path) -> 
     shared = SharedFiles(str(tmp_path))
     known: list[Any] = [np.ones(N), np.ones(N // 2), np.full(N, None), "x" * LARGE]
     made = Made()
-    sizes = [len(pickled(Call(len, (made, *known)), shared)) for _ in range(3)]
+    sizes = [len(pack_call(Call(len, (made, *known)), shared=shared)) for _ in range(3)]
     large = 8 * N
     assert sizes[0] > 2 * large + LARGE
     assert large + LARGE // 2 < sizes[1] == sizes[2] < sizes[0] - large - LARGE // 2

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import cloudpickle
-
 from foreplan.delayed import flow_of
+from foreplan.executors.calls import load_call, pack_call
 from foreplan.flow import Flow, Task
-from foreplan.model.call import filled, replaced
+from foreplan.model.call import Call, replaced
+
+
+def make_call(call: Call | None, results: Mapping[int, Any]) -> Any:
+    """Make a call here, after the journey that takes it to a worker."""
+    assert call is not None
+    names = dict.fromkeys(results, "")
+    function, args, kwargs = load_call(pack_call(call), results.__getitem__, names, "")
+    return function(*args, **kwargs)
 
 
 def results_of(flow: Flow) -> Callable[[Task], Any]:
-    """Make the calls in order, here, after the journey that takes them to a worker."""
+    """Make the calls in order, here."""
     results: dict[int, Any] = {}
-    calls = cloudpickle.loads(cloudpickle.dumps(flow.build()[1] if len(flow) else ()))
-    for i, call in enumerate(calls):
-        results[i] = call.function(*filled(call.args, results), **filled(call.kwargs, results))
+    for i, call in enumerate(flow.build()[1] if len(flow) else ()):
+        results[i] = make_call(call, results)
     return lambda task: results[flow.index(task)]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from foreplan.formats import load
 from foreplan.model import EXTERNAL, Workflow
-from foreplan.model.call import filled
+from library.computing import make_call
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WORDS = EXAMPLES / "words"
@@ -84,8 +84,7 @@ def test_commands_and_functions_come_to_the_same(
     assert workflow.n_tasks == pipeline.n_tasks
     results: dict[int, Any] = {}
     for task in workflow.order.tolist():
-        call = calls[task]
-        results[task] = call.function(*filled(call.args, results), **filled(call.kwargs, results))
+        results[task] = make_call(calls[task], results)
     text = (store / "summary.md").read_text(encoding="utf-8")
     assert results[flow.index(summary)] == text
     assert results[flow.index(chart)] == (store / "chart.svg").read_text(encoding="utf-8")

@@ -3,13 +3,16 @@
 import functools
 import operator
 import pickle
+import re
 import sys
 import types
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
+import cloudpickle
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,8 +22,9 @@ from foreplan.errors import InputError
 from foreplan.flow import Flow, Task
 from foreplan.model import Call, Ref, TaskSpec
 from foreplan.model.amounts import Amount
-from foreplan.model.call import FileRef, filled, qualified_name, replaced
+from foreplan.model.call import FileRef, qualified_name, replaced
 from foreplan.model.resources import Request
+from library.computing import make_call
 
 
 def load(path: str) -> str:
@@ -44,9 +48,7 @@ def evaluate(flow: Flow) -> Callable[[Task], Any]:
     results: dict[int, Any] = {}
     workflow, calls = flow.build()
     for i in workflow.order.tolist():
-        call = calls[i]
-        assert call is not None
-        results[i] = call.function(*filled(call.args, results), **filled(call.kwargs, results))
+        results[i] = make_call(calls[i], results)
     return lambda task: results[flow.index(task)]
 
 
@@ -230,21 +232,144 @@ def test_a_wrong_call_is_found_at_once() -> None:
     assert flow.task(limited, "a", 3, timeout=3).name == "limited"  # both are given: no doubt
 
 
-def test_a_task_where_its_result_cannot_be_put_is_refused() -> None:
-    pair = namedtuple("pair", "x y")
+@dataclass
+class Box:
+    content: Any
+    size: int = field(init=False)  # it may be missing
+    more: list[Any] = field(default_factory=list)
+    kind: ClassVar[str] = "box"
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    content: Any
+    inner: Any = None
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: int = 2
+
+
+@dataclass(eq=False)
+class Node:
+    name: str
+    parent: Any = None
+    children: list[Any] = field(default_factory=list)
+
+
+def test_tasks_are_found_in_named_tuples_and_dataclasses() -> None:
+    flow = Flow("w")
+    a, b = flow.task(load, "a"), flow.task(load, "b")
+    box = Box(a, [Frozen({"k": b}, Pair(a))])
+    told = flow.task(lambda *boxes: boxes, box, [box], Frozen(1))
+    assert flow.build()[0].in_item.tolist() == [0, 1]
+    one, [same], plain = evaluate(flow)(told)
+    assert one is same  # as they were
+    assert (type(one), one.content, hasattr(one, "size")) == (Box, "<a>", False)
+    assert one.more == [Frozen({"k": "<b>"}, Pair("<a>"))]
+    assert plain == Frozen(1)
+    assert (box.content, box.more[0].content) == (a, {"k": b})  # the user's are as they were
+
+
+def test_what_holds_itself_is_handed_on_as_it_is() -> None:
+    flow = Flow("w")
+    root = Node("root")
+    root.children.append(Node("leaf", root))
+    task = flow.task(lambda node: node, root)
+    again = evaluate(flow)(task)
+    assert again.children[0].parent is again
+    root.name = flow.task(load, "a")  # type: ignore[assignment]
+    with pytest.raises(InputError, match="a Node holds itself and a task"):
+        flow.task(lambda node: node, root)
+
+
+class Holder:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def method(self) -> Any:
+        return self.held
+
+    def __call__(self) -> Any:
+        return self.held
+
+
+class Slotted:
+    __slots__ = ("slot",)
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+
+def naming_a_global() -> Any:
+    return hidden_task
+
+
+def naming_a_function() -> Any:
+    return naming_a_global()
+
+
+hidden_task: Any = None
+
+
+def default(a: Any) -> Callable[..., Any]:
+    return lambda y=1, x=a, *, z=2: x
+
+
+def keyword_default(a: Any) -> Callable[..., Any]:
+    return lambda *, z=(a,): z
+
+
+# as an argument, or as the function if it can be called
+HIDING: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda a: OrderedDict(x=a), "a OrderedDict"),
+    (lambda a: deque([a]), "a deque"),
+    (lambda a: {a: 1}, "a key of a dict"),
+    (lambda a: [{(1, a): 1}], "a key of a dict"),
+    (Holder, "the attribute 'held' of an object of the class Holder"),
+    (lambda a: Holder([{"k": a}]), "the attribute 'held' of an object of the class Holder"),
+    (lambda a: Box(Holder(a)), "the attribute 'held' of an object of the class Holder"),
+    (lambda a: Holder(Box(a)), "the attribute 'content' of an object of the class Box"),
+    (lambda a: types.SimpleNamespace(n=a), "the attribute 'n' of an object of the class Simple"),
+    (Slotted, "the attribute 'slot' of an object of the class Slotted"),
+    (lambda a: type("Odd", (), {"held": a}), "the attribute 'held' of the class Odd"),
+    (lambda a: functools.partial(tidy, a), "a functools.partial"),
+    (lambda a: functools.partial(dict, k=[a]), "a functools.partial"),
+    (lambda a: Holder(a).method, "the attribute 'held' of an object of the class Holder"),
+    (lambda a: [a].append, "the object of the method append"),
+    (lambda a: lambda: a, "the closure variable 'a' of the function <lambda>"),
+    (lambda a: lambda: lambda: a[0], "the closure variable 'a' of the function <lambda>"),
+    (default, "the default of 'x' of the function <lambda>"),
+    (keyword_default, "the default of 'z' of the function <lambda>"),
+    (lambda a: naming_a_global, "the global variable 'hidden_task' of the function naming_a_gl"),
+    (lambda a: naming_a_function, "the global variable 'hidden_task' of the function naming_a_gl"),
+]
+
+
+@pytest.mark.parametrize(("hide", "where"), HIDING)
+def test_a_task_where_its_result_cannot_be_put_is_refused(
+    hide: Callable[[Any], Any], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flow = Flow("w")
     a = flow.task(load, "a")
-    for value, where in (
-        (pair(1, [a]), "a pair"),
-        (OrderedDict(x=a), "a OrderedDict"),
-        ({a: 1}, "a key of a dict"),
-        ([{(1, a): 1}], "a key of a dict"),
-    ):
-        with pytest.raises(InputError, match=f"task 'tidy': the task 'load' is inside {where}"):
-            flow.task(tidy, value)
-    with pytest.raises(InputError, match=r"inside a functools\.partial"):
-        flow.task(functools.partial(tidy, a))  # type: ignore[arg-type]
-    assert flow.task(tidy, pair(1, 2)).name == "tidy"
+    monkeypatch.setitem(globals(), "hidden_task", a)
+    value = hide(a)
+    problem = re.escape(f"the task 'load' is inside {where}")
+    with pytest.raises(InputError, match=f"^task 'tidy': {problem}.*; give it as an argument"):
+        flow.task(tidy, value)
+    if callable(value) and not isinstance(value, type):
+        with pytest.raises(InputError, match=problem):
+            flow.call(value)
+
+
+def test_what_only_looks_like_a_hidden_task_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = Flow("w")
+    monkeypatch.setitem(globals(), "hidden_task", flow.task(load, "a"))
+    flow.task(lambda row: row.hidden_task, types.SimpleNamespace(hidden_task=1))
+    flow.task(lambda hidden_task: hidden_task, 1)
+    flow.task(tidy, Pair(1), [flow.name], object())
+    assert len(pickle.loads(cloudpickle.dumps(flow)).tasks) == 4  # a function may name the flow
 
 
 def test_tasks_of_another_flow_are_refused() -> None:

@@ -18,9 +18,9 @@ from foreplan.durable import open_file
 from foreplan.errors import InputError
 from foreplan.executors import packing
 from foreplan.executors.base import Scheme, Workload
+from foreplan.executors.calls import pack_call
 from foreplan.executors.listening import Listening
 from foreplan.executors.local.executor import LocalJobs
-from foreplan.executors.local.functions import pickled
 from foreplan.executors.results import error_path, load_result, result_path
 from foreplan.executors.workspace import done_line
 from foreplan.model import Platform, Processor
@@ -176,7 +176,7 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
             with open(result_path(jobs.results, task), "rb") as file:
                 results[str(task)] = file.read()
         asked = {
-            "call": pickled(attempt.call),
+            "call": pack_call(attempt.call),
             "results": results,
             "names": {str(task): jobs.name_of_result(task) for task in taken},
             "imports": None if attempt.making is None else dict(attempt.making.imports),

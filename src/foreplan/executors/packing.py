@@ -225,6 +225,11 @@ def read(path: str, mapped: bool = False) -> list[Frame]:
         return split(whole)
 
 
+def load(path: str) -> Any:
+    """Return the value of a file; mapped, it is the caller's own to write to."""
+    return unpack(read(path, mapped=True))
+
+
 def split(content: bytes | bytearray | mmap.mmap) -> list[Frame]:
     """The frames of a file, each a part of its memory."""
     whole = memoryview(content)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from foreplan.executors import packing
-from foreplan.model.call import Call, values_in
+from foreplan.model.call import Call, found_in
 
 LARGE = packing.MAPPED  # bytes from which on it is worth it
 _TEXTS = (bytes, bytearray, str)
@@ -32,7 +32,7 @@ def is_large(value: Any) -> bool:
 
 def large_in(call: Call | None) -> dict[int, Any]:
     """Return the large values that a call holds in lists, tuples, sets and dicts, by their ids."""
-    return {id(value): value for value in values_in(call, KINDS) if is_large(value)}
+    return {id(value): value for value in found_in(call, KINDS) if is_large(value)}
 
 
 def find_shared(calls: Iterable[Call | None]) -> dict[int, Any]:

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from foreplan.errors import InputError
 
 if TYPE_CHECKING:
     from foreplan.model.workflow import Workflow
 
 MAIN = "__main__"
+
+
+class Handle:
+    """Something of a flow that stands for a value until the flow has run: a task or a file."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuse to be pickled: no worker could put a value in its place."""
+        raise InputError(
+            f"{self!r} belongs to its flow and cannot be sent to a worker or returned by a "
+            "function; give it to a task as an argument"
+        )
 
 
 @dataclass(frozen=True)
@@ -32,7 +47,7 @@ class FileRef:
 
 @dataclass(frozen=True)
 class Call:
-    """A function and its arguments; Refs may be nested in lists, tuples and dicts."""
+    """A function and its arguments; Refs may be nested in them, see `parts_of`."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
@@ -84,42 +99,91 @@ class ReturnedTasks:
 
 def refs(value: Any) -> list[int]:
     """The tasks whose results a value holds, each once, in order."""
-    return list(dict.fromkeys(ref.task for ref in _found(value, Ref)))
+    return list(dict.fromkeys(ref.task for ref in found_in(value, Ref)))
 
 
 def parted(value: Any) -> list[int]:
     """The tasks of whose results a value holds a part."""
-    return list(dict.fromkeys(ref.task for ref in _found(value, Ref) if ref.path))
+    return list(dict.fromkeys(ref.task for ref in found_in(value, Ref) if ref.path))
 
 
 def files_of(value: Any) -> list[str]:
     """The files that a value holds, each once, in order."""
-    return list(dict.fromkeys(ref.name for ref in _found(value, FileRef)))
+    return list(dict.fromkeys(ref.name for ref in found_in(value, FileRef)))
 
 
-def _found(value: Any, kind: type[Any] | tuple[type, ...]) -> list[Any]:
+def found_in(value: Any, kind: type[Any] | tuple[type, ...]) -> list[Any]:
+    """The things of a kind that a value holds, as deep as `parts_of` looks."""
     found: list[Any] = []
-    _collect(value, kind, found)
+    _collect(value, kind, found, {})
     return found
 
 
-def values_in(value: Any, kinds: tuple[type, ...]) -> list[Any]:
-    """The values of these kinds that a value holds where it may hold Refs, in order."""
-    return _found(value, kinds)
-
-
-def _collect(value: Any, kind: type[Any] | tuple[type, ...], found: list[Any]) -> None:
+def _collect(
+    value: Any, kind: type[Any] | tuple[type, ...], found: list[Any], seen: dict[int, Any]
+) -> None:
     if isinstance(value, kind):
         found.append(value)
     elif isinstance(value, Call):
-        _collect(value.args, kind, found)
-        _collect(dict(value.kwargs), kind, found)
-    elif type(value) in (list, tuple, set, frozenset):  # as `filled` does
-        for part in value:
-            _collect(part, kind, found)
-    elif type(value) is dict:
-        for part in value.values():
-            _collect(part, kind, found)
+        _collect(value.args, kind, found, seen)
+        _collect(dict(value.kwargs), kind, found, seen)
+    elif (parts := parts_of(value)) is not None and id(value) not in seen:  # some hold themselves
+        seen[id(value)] = value  # kept, so that no other object gets its id
+        for part in parts:
+            _collect(part, kind, found, seen)
+
+
+def parts_of(value: Any) -> Iterable[Any] | None:
+    """The parts of a value in which Refs may stand; None if it is not looked into.
+
+    Values that are looked into are lists, tuples, named tuples, sets, values of dicts, and the
+    fields of dataclasses, but no other subclasses of these containers.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return None
+    if kind in _CONTAINERS:
+        return value  # type: ignore[no-any-return]
+    if kind is dict:
+        return value.values()  # type: ignore[no-any-return]
+    if _is_named_tuple(kind):
+        return value  # type: ignore[no-any-return]
+    names = _field_names(kind)
+    return [getattr(value, n) for n in names if hasattr(value, n)] if names else None
+
+
+def with_parts(value: Any, parts: Iterable[Any]) -> Any:
+    """The value with others in the place of its parts, given in the order of `parts_of`."""
+    kind = type(value)
+    if kind in _CONTAINERS:
+        return kind(parts)
+    if kind is dict:
+        return dict(zip(value, parts, strict=True))
+    if _is_named_tuple(kind):
+        return kind._make(parts)
+    new = copy(value)  # not made anew: some fields are no parameters, and it was checked before
+    names = [name for name in _field_names(kind) if hasattr(value, name)]
+    for name, part in zip(names, parts, strict=True):
+        object.__setattr__(new, name, part)  # it may be frozen
+    return new
+
+
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})  # most values are
+_CONTAINERS = frozenset({list, tuple, set, frozenset})
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make")
+
+
+def _field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass; none of what is a container, or of a flow, beside that."""
+    if not is_dataclass(kind) or issubclass(kind, _NOT_LOOKED_INTO):
+        return ()
+    return tuple(part.name for part in fields(kind))
+
+
+_NOT_LOOKED_INTO = (list, tuple, set, frozenset, dict, Handle, Ref, FileRef, Call)
 
 
 def calls_of_part(
@@ -216,11 +280,28 @@ def part_of(result: Any, path: Sequence[Any], task: str) -> Any:
 
 
 def replaced(value: Any, kind: type[Any] | tuple[type, ...], put: Callable[[Any], Any]) -> Any:
-    """The value with something else for each thing of a kind, in lists, tuples, sets and dicts."""
+    """The value with something else for each thing of a kind, as deep as `parts_of` looks.
+
+    Parts that are one and the same object stay so.
+    """
+    return _replaced(value, kind, put, {})
+
+
+def _replaced(
+    value: Any,
+    kind: type[Any] | tuple[type, ...],
+    put: Callable[[Any], Any],
+    known: dict[int, tuple[Any, Any]],
+) -> Any:
     if isinstance(value, kind):
         return put(value)
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(replaced(part, kind, put) for part in value)
-    if type(value) is dict:
-        return {key: replaced(part, kind, put) for key, part in value.items()}
-    return value
+    parts = parts_of(value)
+    if parts is None:
+        return value
+    if id(value) not in known:
+        known[id(value)] = (value, value)  # of one that holds itself, no part is of the kind
+        old = list(parts)
+        new = [_replaced(part, kind, put, known) for part in old]
+        if not all(map(operator.is_, old, new)):
+            known[id(value)] = (value, with_parts(value, new))
+    return known[id(value)][1]

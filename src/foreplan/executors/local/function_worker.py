@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import json
 import os
-import pickle
 import socket
 import struct
 import sys
@@ -26,9 +24,9 @@ if __name__ == "__main__":  # foreplan may be where only the program's own path 
     )
 
 from foreplan.executors import packing
+from foreplan.executors.calls import load_call
 from foreplan.executors.forking import ending_children
 
-SHARED = "shared"  # stands in a call for a value in a file, as the number of a task does
 _LENGTH = struct.Struct("!Q")
 _TRACE_LINES, _LONGEST_LINE = 20, 500
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
@@ -70,38 +68,6 @@ def _exactly(channel: socket.socket, size: int) -> bytearray | None:
             return None
         at += count
     return whole
-
-
-class _Unpickler(pickle.Unpickler):
-    """Puts results of other tasks, and paths of files, in the places that are kept for them."""
-
-    def __init__(
-        self, call: bytearray, results: Mapping[int, str], names: Mapping[str, str], folder: str
-    ) -> None:
-        super().__init__(io.BytesIO(call))
-        self._paths, self._names, self._folder = results, names, folder
-        self._loaded: dict[int, Any] = {}
-        self._shared: dict[str, Any] = {}
-
-    def persistent_load(self, place: tuple[int | str, Any] | str) -> Any:
-        """The result of a task, or a part of it; what calls share; or the path of a file."""
-        if isinstance(place, str):
-            from foreplan.model.call import path_of
-
-            return path_of(self._folder, place)
-        task, path = place
-        if task == SHARED:
-            if path not in self._shared:
-                self._shared[path] = packing.unpack(packing.read(path, mapped=True))
-            return self._shared[path]
-        assert isinstance(task, int)
-        if task not in self._loaded:
-            self._loaded[task] = packing.unpack(packing.read(self._paths[task], mapped=True))
-        if not path:
-            return self._loaded[task]
-        from foreplan.model.call import part_of
-
-        return part_of(self._loaded[task], path, self._names[str(task)])
 
 
 def serve(channel: socket.socket) -> None:
@@ -304,8 +270,12 @@ def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[st
         imports = request["imports"]
         with _held_to(request["data_limit"]):
             results = {int(task): path for task, path in request["results"].items()}
-            unpickler = _Unpickler(call, results, request["names"], folder)
-            function, args, kwargs = unpickler.load()
+            names = {int(task): name for task, name in request["names"].items()}
+
+            def load_result(task: int) -> Any:
+                return packing.load(results[task])
+
+            function, args, kwargs = load_call(call, load_result, names, folder)
             other = _other(imports) if imports else ""
             doing, begin = "", time.perf_counter()
             with ending_children():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import time
@@ -11,18 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from foreplan.errors import InputError
+from foreplan.executors.calls import pack_call
 from foreplan.executors.command import killed_by
 from foreplan.executors.gpus import VISIBLE
 from foreplan.executors.limits import Fence, Limit, allocated, make_fence
-from foreplan.executors.local.function_worker import SHARED, receive, send
+from foreplan.executors.local.function_worker import receive, send
 from foreplan.executors.local.worker_processes import POOL, Settings, WorkerProcess
 from foreplan.executors.open_files import is_shortage
-from foreplan.executors.packing import pickler
 from foreplan.executors.processes import GRACE, Stop, wait_readable
-from foreplan.executors.shared_arguments import KINDS, SharedFiles, is_large
+from foreplan.executors.shared_arguments import SharedFiles
 from foreplan.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from foreplan.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
-from foreplan.model.call import Call, FileRef, Ref, files_of, refs
+from foreplan.model.call import Call
 from foreplan.model.causes import EXIT, LOST, OUT_OF_MEMORY, SYSTEM, TIME_OUT, USED
 from foreplan.quantities import duration
 
@@ -86,7 +86,9 @@ class FunctionWorker:
     def run(self, job: FunctionJob, stop: Stop) -> FunctionOutcome:
         """Make a call; whatever happens is told by the outcome."""
         try:
-            payload = pickled(job.call, self._shared)
+            payload = pack_call(job.call, shared=self._shared)
+        except InputError as error:  # it says all itself
+            return FunctionOutcome(problem=str(error), cause=SYSTEM)
         except Exception as error:  # pickling calls code of the objects, which may raise anything
             what = f"{type(error).__name__}: {error}"
             problem = f"it cannot be sent to a worker process: {what}"
@@ -283,24 +285,3 @@ def _outcome(
     how = killed_by(-code) if code is not None and code < 0 else f"it exited with code {code}"
     problem = f"its worker process died: {how}"
     return FunctionOutcome(problem=problem, own_fault=False, tail=tail, log=log, cause=LOST)
-
-
-def pickled(call: Call, shared: SharedFiles) -> bytes:
-    """A call as bytes, with places kept for results and files, and for what it shares."""
-    known, files = set(refs(call)), set(files_of(call))
-    met: dict[int, tuple[Any, str | None]] = {}  # large values, and their files: decided once
-
-    class Pickler(pickler()):  # type: ignore[misc]
-        def persistent_id(self, value: Any) -> tuple[int | str, Any] | str | None:
-            if type(value) is Ref and value.task in known:
-                return value.task, value.path
-            if type(value) in KINDS and is_large(value):
-                if id(value) not in met:
-                    met[id(value)] = value, shared.find(value, call)
-                path = met[id(value)][1]
-                return None if path is None else (SHARED, path)
-            return value.name if type(value) is FileRef and value.name in files else None
-
-    buffer = io.BytesIO()
-    Pickler(buffer, protocol=5).dump((call.function, call.args, dict(call.kwargs)))
-    return buffer.getvalue()

@@ -1,0 +1,131 @@
+"""Calls of functions on their way to a worker, and made there.
+
+A call is a pickle with places for the results and files that it refers to. Parts of its arguments
+that are one object are one object in the worker, too. Worker processes import this, so it imports
+little.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreplan.executors import packing
+
+if TYPE_CHECKING:
+    from foreplan.executors.shared_arguments import SharedFiles
+    from foreplan.model.call import Call
+
+_SHARED = "shared"  # stands before the file of an argument, where others have the number of a task
+
+
+def pack_call(call: Call, with_function: bool = True, shared: SharedFiles | None = None) -> bytes:
+    """Return a call as bytes; without its function, if that travels by itself.
+
+    `shared` has the files of large arguments that other calls take, too.
+    """
+    from foreplan.model.call import files_of, refs
+
+    content = (call.function if with_function else None, call.args, dict(call.kwargs))
+    file = io.BytesIO()
+    pickler = _pickler()(file, set(refs(call)), set(files_of(call)))
+    if shared is not None:
+        pickler.find_file = functools.partial(shared.find, call=call)
+    pickler.dump(content)
+    return file.getvalue()
+
+
+@functools.cache
+def _pickler() -> Any:
+    from foreplan.errors import InputError
+    from foreplan.executors.hidden import describe_hidden
+    from foreplan.executors.shared_arguments import KINDS, is_large
+    from foreplan.model.call import FileRef, Handle, Ref
+
+    class CallPickler(packing.pickler()):  # type: ignore[misc]
+        """Keeps places for results and files; refuses tasks that stand where none is looked for."""
+
+        find_file: Callable[[Any], str | None] | None = None  # of a large argument
+
+        def __init__(self, file: io.BytesIO, tasks: set[int], files: set[str]) -> None:
+            super().__init__(file, protocol=5)
+            self._tasks = tasks
+            self._files = files
+            self._whole: Any = None
+            self._large: dict[int, tuple[Any, str | None]] = {}  # values, and their files
+
+        def dump(self, whole: Any) -> None:
+            self._whole = whole
+            super().dump(whole)
+
+        def persistent_id(self, value: Any) -> tuple[int | str, Any] | str | None:
+            kind = type(value)
+            if kind in KINDS:
+                path = self._file_of(value)
+                return None if path is None else (_SHARED, path)
+            if kind is Ref:
+                return (value.task, value.path) if value.task in self._tasks else None
+            if kind is FileRef:
+                return value.name if value.name in self._files else None
+            if issubclass(kind, Handle):
+                raise InputError(describe_hidden(value, *self._whole))
+            return None
+
+        def _file_of(self, value: Any) -> str | None:
+            """Return the file of a large argument; it is decided once for all places of a call."""
+            if self.find_file is None or not is_large(value):
+                return None
+            if id(value) not in self._large:
+                self._large[id(value)] = value, self.find_file(value)
+            return self._large[id(value)][1]
+
+    return CallPickler
+
+
+def load_call(
+    content: bytes | bytearray,
+    load_result: Callable[[int], Any],
+    names: Mapping[int, str],
+    folder: str,
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """Return the function and the arguments of a call, with results and paths in their places.
+
+    `load_result` returns the result of a task and is called once for each; `names` are those of
+    the tasks. Without its function, the first of the three is None.
+    """
+    call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+    call = _Unpickler(content, load_result, names, folder).load()
+    return call
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(
+        self,
+        content: bytes | bytearray,
+        load_result: Callable[[int], Any],
+        names: Mapping[int, str],
+        folder: str,
+    ) -> None:
+        super().__init__(io.BytesIO(content))
+        self._load_result = functools.cache(load_result)
+        self._load_shared = functools.cache(packing.load)
+        self._names = names
+        self._folder = folder
+
+    def persistent_load(self, place: tuple[Any, Any] | str) -> Any:
+        """Return the result of a task, or a part of it; a shared argument; or a path."""
+        if isinstance(place, str):
+            from foreplan.model.call import path_of
+
+            return path_of(self._folder, place)
+        task, path = place
+        if task == _SHARED:
+            return self._load_shared(path)
+        if not path:
+            return self._load_result(task)
+        from foreplan.model.call import part_of
+
+        return part_of(self._load_result(task), path, self._names[task])
