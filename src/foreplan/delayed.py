@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from inspect import isasyncgenfunction, isgeneratorfunction
 from typing import Any
 
 from foreplan.errors import ForeplanError, InputError
@@ -251,7 +252,7 @@ def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any]) -> Any:
     kwargs: dict[str, Any] = {}
     if isinstance(node, spec.NestedContainer) and _is_plain(node):
         function, args = _same, [_argument(node, known)]
-    elif type(node) is spec.Task and not node.has_subgraph() and _is_plain(node, root=True):
+    elif type(node) is spec.Task and _is_plain_call(node):
         function, args = node.func, [_argument(part, known) for part in node.args]
         kwargs = {word: _argument(part, known) for word, part in node.kwargs.items()}
     else:
@@ -259,6 +260,13 @@ def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any]) -> Any:
         function, args = _Node(node, needs), [known[k] for k in needs]
     label, category = _labels(key, node)
     return flow.call(function, args, kwargs, name=label, category=category)
+
+
+def _is_plain_call(node: Any) -> bool:
+    """Whether its function may be one of a flow, and its arguments say it all."""
+    # what a generator yields may be read within the node; a flow refuses such a function
+    is_lazy = isgeneratorfunction(node.func) or isasyncgenfunction(node.func)
+    return not (is_lazy or node.has_subgraph()) and _is_plain(node, root=True)
 
 
 def _is_plain(part: Any, root: bool = False) -> bool:

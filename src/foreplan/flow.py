@@ -14,6 +14,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from foreplan.errors import InputError
+from foreplan.executors.calls import await_result
 from foreplan.executors.hidden import find_hidden, refusal
 from foreplan.formats.resources import REQUEST_FIELDS, check_memory, pools_of, request_from_fields
 from foreplan.lazy import drawn_by
@@ -293,6 +294,7 @@ class Flow:
                 raise InputError(f"names and categories of tasks are strings, not {_short(text)}")
         label = name or _name_of(function)
         place = f"task {label!r}"
+        _refuse_generator(function, place)
         needs: dict[str, Any] = {"cores": cores, "parallel": parallel, "memory": memory}
         needs |= {"gpus": gpus, "resources": resources, "pools": pools, "on": on, "not_on": not_on}
         said = _said(needs)
@@ -536,7 +538,7 @@ class Flow:
 
 def call_expanding(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> ReturnedTasks:
     """Call a function that adds tasks; what it returns as plain data."""
-    given = function(*args, **kwargs)
+    given = await_result(function(*args, **kwargs))
     try:
         return _returned(given)
     except InputError as error:
@@ -602,6 +604,16 @@ def _said(options: Mapping[str, Any]) -> dict[object, Any]:
     """The options that are given."""
     empty = [o for o, v in options.items() if isinstance(v, list | tuple) and not v]
     return {o: v for o, v in options.items() if v is not None and o not in empty}
+
+
+def _refuse_generator(function: Any, place: str) -> None:
+    """Refuse functions whose results could not be kept."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    called = function if hasattr(function, "__qualname__") else type(function).__call__
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        problem = f"{_name_of(function)} is a generator function, and generators cannot be kept"
+        raise InputError(f"{problem}; let it return a list of what it yields", place=place)
 
 
 def _check_arguments(

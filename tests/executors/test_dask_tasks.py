@@ -39,6 +39,7 @@ def test_workers_and_scheduler_import_little() -> None:
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert set(loaded) == {
         "foreplan.executors",
+        "foreplan.executors.calls",
         "foreplan.executors.cpu_share",
         "foreplan.executors.dask",
         "foreplan.executors.dask.messages",

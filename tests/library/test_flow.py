@@ -7,7 +7,7 @@ import re
 import sys
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -370,6 +370,27 @@ def test_what_only_looks_like_a_hidden_task_is_not_refused(monkeypatch: pytest.M
     flow.task(lambda hidden_task: hidden_task, 1)
     flow.task(tidy, Pair(1), [flow.name], object())
     assert len(pickle.loads(cloudpickle.dumps(flow)).tasks) == 4  # a function may name the flow
+
+
+def yielding() -> Iterator[int]:
+    yield 1
+
+
+async def yielding_later() -> AsyncIterator[int]:
+    yield 1
+
+
+class Yielding:
+    def __call__(self) -> Iterator[int]:
+        yield 1
+
+
+@pytest.mark.parametrize(
+    "function", [yielding, yielding_later, functools.partial(yielding), Yielding()]
+)
+def test_a_generator_function_is_refused_at_once(function: Callable[[], Any]) -> None:
+    with pytest.raises(InputError, match=r"is a generator function.*return a list"):
+        Flow("w").task(function)
 
 
 def test_tasks_of_another_flow_are_refused() -> None:

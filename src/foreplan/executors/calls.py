@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from foreplan.executors import packing
@@ -129,3 +129,12 @@ class _Unpickler(pickle.Unpickler):
         from foreplan.model.call import part_of
 
         return part_of(self._load_result(task), path, self._names[task])
+
+
+def await_result(result: Any) -> Any:
+    """Return what a function has returned; the coroutine of an async one is run to its end."""
+    if isinstance(result, Coroutine):
+        import asyncio
+
+        return asyncio.run(result)
+    return result

@@ -27,6 +27,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.protocol.serialize import dask_deserialize, dask_serialize, to_serialize
 
 from foreplan.executors import packing
+from foreplan.executors.calls import await_result
 from foreplan.executors.cpu_share import (
     INTERVAL,
     CpuTimes,
@@ -378,7 +379,7 @@ def run_call(
         other = _find_other(imports) if imports else ""
         meter, begin = ThreadMeter(), time.perf_counter()
         with reporter.pulse.call(key), ending_children():
-            result = call(*args, **kwargs)
+            result = await_result(call(*args, **kwargs))
         end = TaskMessage(key, time.perf_counter() - begin, used=meter.read(), other=other)
         packed = Packed(*packing.pack(result)) if product else _pack_within(result, limit)
         if imports is not None:

@@ -24,7 +24,7 @@ if __name__ == "__main__":  # foreplan may be where only the program's own path 
     )
 
 from foreplan.executors import packing
-from foreplan.executors.calls import load_call
+from foreplan.executors.calls import await_result, load_call
 from foreplan.executors.forking import ending_children
 
 _LENGTH = struct.Struct("!Q")
@@ -279,7 +279,7 @@ def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[st
             other = _other(imports) if imports else ""
             doing, begin = "", time.perf_counter()
             with ending_children():
-                result = function(*args, **kwargs)
+                result = await_result(function(*args, **kwargs))
             seconds = time.perf_counter() - begin
             doing = "its result cannot be kept"
             same = (*results.values(), *request["former"])
