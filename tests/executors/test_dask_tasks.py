@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,10 +11,13 @@ from inspect import isfunction, signature
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
 
+from foreplan.executors import packing
+from foreplan.executors.calls import is_stateless
 from foreplan.executors.dask import tasks as dask_tasks
 from foreplan.executors.dask.messages import (
     CopyMessage,
@@ -25,7 +30,7 @@ from foreplan.executors.dask.messages import (
     pack,
     unpack,
 )
-from foreplan.executors.dask.tasks import Reporter
+from foreplan.executors.dask.tasks import Packed, Reporter
 
 _LOADED = """
 import sys, foreplan.executors.dask.tasks
@@ -119,3 +124,55 @@ def test_messages_travel_as_plain_data() -> None:
     gone = {"action": "remove-worker", "worker": "tcp://a:1", "lost-computed-tasks": ["k"]}
     assert unpack(gone) == [GoneMessage("tcp://a:1", frozenset(["k"]))]
     assert unpack({"action": "retire-workers"}) == []
+
+
+@pytest.mark.parametrize("size", [10, 20_000, 200_000])  # in the pickle, beside it, mapped
+@pytest.mark.parametrize("has_files", [True, False])
+def test_every_reader_of_a_result_has_its_own(
+    size: int, has_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_files:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    made = np.arange(float(size))
+    packed = Packed(*packing.pack([made, [made], [1]]))
+    packed.detach()
+    made[:] = -1
+    for reader in range(3):
+        (one, [same], plain), copied = packed.load()
+        assert one is same
+        assert (one.sum(), plain) == (size * (size - 1) / 2, [1])
+        is_mapped = reader > 0 and has_files and size == 200_000
+        assert (copied < 8 * size) is is_mapped
+        one[:] = 7
+        plain.append(2)
+    assert Packed(*packed.frames).load()[0][2] == [1]  # as it arrives elsewhere
+
+
+def _recursive() -> Any:
+    def countdown(n: int) -> int:
+        return n and countdown(n - 1)
+
+    return countdown
+
+
+@pytest.mark.parametrize(
+    ("function", "is_kept_by_workers"),
+    [
+        (len, True),
+        (dict, True),
+        (_recursive, True),
+        (_recursive(), True),
+        (lambda x, y=(1, "a"): x, True),
+        (functools.partial(_recursive(), 1), True),
+        (functools.lru_cache(_recursive()), True),
+        (functools.wraps(_recursive)(lambda: _recursive()), True),
+        ([].append, False),
+        (lambda x, y=[]: x, False),
+        (functools.partial(len, []), False),
+        ((lambda held: lambda: held)({}), False),
+        (Reporter("x").setup, False),
+    ],
+)
+def test_workers_keep_functions_that_hold_nothing(function: Any, is_kept_by_workers: bool) -> None:
+    """What another holds travels with the arguments, and is each call's own."""
+    assert is_stateless(function) is is_kept_by_workers

@@ -328,3 +328,11 @@ def test_the_flow_is_the_same_in_every_process() -> None:
     ]
     (first, problem), (second, _) = [process.communicate(timeout=120) for process in processes]
     assert first == second != b"", problem
+
+
+def test_on_a_cluster_functions_share_what_they_take(client: Any, tmp_path: Path) -> None:
+    """By Dask's convention they do not change it: no copies, whatever its size."""
+    value = dask.delayed(bytearray)(1000)
+    places = [dask.delayed(id)(value) for _ in range(2)]
+    first, second = foreplan.compute(*places, client=client, dir=tmp_path, use_history=False)
+    assert first == second

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import pickle
+import types
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -138,3 +139,49 @@ def await_result(result: Any) -> Any:
 
         return asyncio.run(result)
     return result
+
+
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
+_MANY = 1000  # parts from which on it takes longer to look at them than to copy them
+
+
+def is_immutable(value: Any) -> bool:
+    """Return whether a value, and all that it holds, can never change; False also if unsure."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    return kind in (tuple, frozenset) and len(value) <= _MANY and all(map(is_immutable, value))
+
+
+def is_stateless(function: Any) -> bool:
+    """Return whether a function holds nothing that a call could change, its globals aside."""
+    todo, seen = [function], dict[int, Any]()
+    while todo:
+        part = todo.pop()
+        if id(part) in seen or is_immutable(part) or isinstance(part, type):
+            continue
+        seen[id(part)] = part
+        inside = _held_by(part)
+        if inside is None:
+            return False
+        todo += inside
+    return True
+
+
+def _held_by(function: Any) -> list[Any] | None:
+    """Return what a function holds; None if nobody knows."""
+    kind = type(function)
+    if kind is types.BuiltinFunctionType:
+        return [] if isinstance(function.__self__, types.ModuleType) else None
+    if kind is functools.partial:
+        return [function.func, *function.args, *function.keywords.values()]
+    if kind is functools._lru_cache_wrapper:  # its cache is for all calls of a worker
+        return [function.__wrapped__]
+    if kind is not types.FunctionType:
+        return None
+    try:
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:  # one is empty yet
+        return None
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    return [*cells, *defaults, *vars(function).values()]

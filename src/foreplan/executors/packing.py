@@ -25,6 +25,7 @@ _NUMBER = struct.Struct("<Q")
 _ALIGNED = 64  # bytes that buffers begin at a multiple of, as libraries of arrays like it
 LARGE = 1 << 16  # bytes from which on a buffer stands beside the pickle
 MAPPED = 1 << 20  # bytes from which on a file is mapped
+_HUGE = 4 << 20  # bytes of at least one huge page, wherever it begins
 
 Frame = bytes | memoryview
 Frames = Sequence[Frame]  # the pickle, and buffers
@@ -207,6 +208,60 @@ def _holds(path: str, pieces: Frames) -> bool:
                     return False
             at += len(piece)
     return True
+
+
+def copy_buffer(buffer: Frame) -> memoryview:
+    """Return a copy of a buffer that may be written to, a large one in huge pages."""
+    if len(buffer) < _HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return memoryview(bytearray(buffer))
+    new = mmap.mmap(-1, len(buffer), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # the system has no such pages
+        new.madvise(mmap.MADV_HUGEPAGE)
+    copy = memoryview(new)
+    copy[:] = buffer
+    return copy
+
+
+class MemoryFile:
+    """The file of a result that is in memory only, for the threads of one process.
+
+    Each reader maps it for itself: what nobody writes to is shared, and a page that a reader writes
+    to becomes that reader's own.
+    """
+
+    def __init__(self, frames: Frames) -> None:
+        """Copy frames; an OSError says that the system cannot do this, or not now."""
+        if not hasattr(os, "memfd_create"):
+            raise OSError("there are no files in memory here")
+        self._descriptor = os.memfd_create("foreplan-result")
+        if self._descriptor > _descriptors() // 2:  # the others are for files and connections
+            raise OSError("too many files are open")
+        with open(self._descriptor, "wb", closefd=False) as file:
+            file.writelines([frames[0], *_behind(len(frames[0]), frames[1:])])
+        self._size = os.fstat(self._descriptor).st_size
+
+    def map(self) -> list[Frame]:
+        """Return the frames, in memory that the caller may write to."""
+        return split(mmap.mmap(self._descriptor, self._size, access=mmap.ACCESS_COPY))
+
+    def view(self) -> list[Frame]:
+        """Return the frames to be read only; they count as memory of this process."""
+        populate = getattr(mmap, "MAP_POPULATE", 0)
+        flags = mmap.MAP_SHARED | populate
+        return split(mmap.mmap(self._descriptor, self._size, flags=flags, prot=mmap.PROT_READ))
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # it was never made
+            os.close(self._descriptor)
+
+
+@functools.cache
+def _descriptors() -> int:
+    """The number of files that this process may have open."""
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 1 << 30 if most == resource.RLIM_INFINITY else most
 
 
 def read(path: str, mapped: bool = False) -> list[Frame]:

@@ -21,6 +21,8 @@ except ImportError:  # not on every system
     resource = None  # type: ignore[assignment]
 
 MEMORY, CPU, READ, WRITTEN = "memory", "cpu", "read", "written"
+# bytes copied, and seconds, so that a function has arguments of its own and its result is kept
+COPIED, COPYING = "copied", "copying"
 AT_MOST = "at_most"  # the memory is not known better than that: it is no more
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 _HIGH_WATER = b"VmHWM:"
@@ -207,7 +209,7 @@ def _counters() -> Iterator[str]:
 def plain(used: Mapping[str, Any] | None) -> Used:
     """What was used as the journal has it; what is not a number of that kind is left out."""
     found: Used = {}
-    for key in (MEMORY, CPU, READ, WRITTEN):
+    for key in (MEMORY, CPU, READ, WRITTEN, COPIED, COPYING):
         value = (used or {}).get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e30:
             found[key] = value

@@ -236,21 +236,6 @@ def _part_to_come(value: Any, path: Sequence[Any], name: str) -> Any:
     return value
 
 
-def filled(
-    value: Any, results: Mapping[int, Any], names: Mapping[int, str] | None = None, folder: str = ""
-) -> Any:
-    """The value with results in the place of Refs, and with paths in that of files.
-
-    `names` are those of the tasks, for whoever asks for a part that is not there.
-    """
-    paths = replaced(value, FileRef, lambda ref: path_of(folder, ref.name))
-    return replaced(
-        paths,
-        Ref,
-        lambda ref: part_of(results[ref.task], ref.path, (names or {}).get(ref.task, "")),
-    )
-
-
 def path_of(folder: str, name: str) -> Path | list[Path]:
     """The path of a file of the data directory; of a pattern, those of all that match it."""
     if {*name}.isdisjoint("*?["):  # no need to import more

@@ -221,6 +221,9 @@ def _usage(r: Report) -> Sheet:
         "read": lambda u: _bytes(u.read),
         "written": lambda u: _bytes(u.written),
     }
+    if any(u.copied for u in rows):
+        columns["copied"] = lambda u: _bytes(u.copied)
+        columns["in"] = lambda u: "-" if u.copying is None else duration(u.copying)
     if any(u.asked is not None for u in rows):
         columns["asked"] = lambda u: _bytes(u.asked)
     if any(u.held is not None for u in rows):

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from foreplan.executors.usage import AT_MOST, CPU, MEMORY, READ, WRITTEN, plain
+from foreplan.executors.usage import (
+    AT_MOST,
+    COPIED,
+    COPYING,
+    CPU,
+    MEMORY,
+    READ,
+    WRITTEN,
+    plain,
+)
 from foreplan.history.memory import Suggestion, cores_of, model_of, suggestion
 from foreplan.history.records import Measured
 from foreplan.model.causes import USED
@@ -38,6 +47,8 @@ class CategoryUse:
     cores: float | None  # kept busy, on average
     read: float | None  # bytes, all in all
     written: float | None
+    copied: float | None  # bytes, so that functions on Dask have arguments of their own
+    copying: float | None  # seconds that this took
 
 
 def used_by_attempt(replayed: Replayed) -> dict[int, dict[str, Any]]:
@@ -91,6 +102,8 @@ def _use(run: Run, category: str, used: Mapping[int, Mapping[str, Any]]) -> Cate
         cores=cores_of(_records(run, used)),
         read=_sum(used, READ),
         written=_sum(used, WRITTEN),
+        copied=_sum(used, COPIED),
+        copying=_sum(used, COPYING),
     )
 
 

@@ -335,7 +335,8 @@ class Estimating:
         cost = float(seconds) / share
         machine, size = machines.machine(processor), self._input_bytes(task)
         used: dict[str, Any] = dict.fromkeys((MEMORY, CPU, READ, WRITTEN), math.nan)
-        used |= plain(detail.get(USED))
+        told = plain(detail.get(USED))
+        used |= {key: told[key] for key in (*used, AT_MOST) if key in told}
         self.history.observe(
             self.categories[task], machine, cost, size,
             used=(used[MEMORY], AT_MOST in used, used[CPU]),

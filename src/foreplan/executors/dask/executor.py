@@ -472,7 +472,8 @@ class DaskExecutor(Listening[Submission | None]):
             return load_result(self._jobs.results, task, name)
         if (found := self._items.result(task)) is None:
             raise ForeplanError(f"the result of task {name!r} is not kept, as other tasks read it")
-        return found.future.result()
+        value = found.future.result()
+        return value.load()[0] if type(value) is Packed else value
 
     def close(self) -> None:
         """Stop what still runs, and leave the cluster as it was found."""

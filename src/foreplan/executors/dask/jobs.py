@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import stat
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from foreplan.errors import InputError
 from foreplan.executors import packing
 from foreplan.executors.allotments import Allotment
 from foreplan.executors.base import Workload
+from foreplan.executors.calls import is_stateless, pack_call
 from foreplan.executors.command import CommandJob, unlisted
 from foreplan.executors.dask.messages import TaskMessage
 from foreplan.executors.dask.tasks import Held, Packed, run_call, run_shell
@@ -25,7 +28,7 @@ from foreplan.executors.results import SmallResults, error_path, result_path, wr
 from foreplan.executors.shared_arguments import KINDS, find_shared, is_large, large_in
 from foreplan.executors.workspace import protect, read_marker
 from foreplan.files import write_bytes
-from foreplan.model.call import Calls, Ref, files_of, parted, refs, replaced
+from foreplan.model.call import Call, Calls, Ref, files_of, parted, refs, replaced
 from foreplan.model.events import REUSED, Event, StartTask, TaskFinished
 from foreplan.model.growth import is_expansion_file
 from foreplan.model.workflow import EXTERNAL, Workflow
@@ -200,14 +203,28 @@ class DaskJobs(Jobs):
             job = self._command(task, command.attempt, self.allotting.allot(command))
             return run_shell, [job, self.carried, self._held(command)]
         names = {t: self.name_of_result(t) for t in parted(call)}
-        folder = self.data if files_of(call) else ""
-        given = (call.args, dict(call.kwargs))
-        if self.shared:
-            given = replaced(given, KINDS, self._refer_to_shared)
-        content = (*given, self.given(task), names, folder)
+        context = (self.given(task), names, self.data if files_of(call) else "")
         imports = None if self.store is None else self.store.imports(task)
-        more = [self.is_product(task), self._most_kept(task), imports]
-        return run_call, [self._pickled(call.function), dumps(content), *more]
+        # what is not kept is of Dask's collections, whose functions do not change their arguments
+        shared = self.store is None
+        alone = shared or is_stateless(call.function)
+        function = self._pickled(call.function) if alone else b""
+        content = self._packed_call(task, call, not alone)
+        more = [self.is_product(task), self._most_kept(task), imports, shared]
+        return run_call, [function, content, pickle.dumps(context), *more]
+
+    def _packed_call(self, task: int, call: Call, with_function: bool) -> bytes:
+        place = f"task {self.name(task)!r}"
+        if self.shared:
+            args, kwargs = replaced((call.args, dict(call.kwargs)), KINDS, self._refer_to_shared)
+            call = replace(call, args=args, kwargs=kwargs)
+        try:
+            return pack_call(call, with_function)
+        except InputError as error:  # it says all itself
+            raise InputError(str(error), place=place) from None
+        except Exception as error:  # pickling calls code of the objects, which may raise anything
+            problem = f"the function or an argument cannot be pickled: {error}"
+            raise InputError(problem, place=place) from None
 
     def given(self, task: int) -> list[int]:
         """The results that a function takes, by task, and the arguments that it shares: below 0."""

@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.protocol.serialize import dask_deserialize, dask_serialize, to_serialize
 
 from foreplan.executors import packing
-from foreplan.executors.calls import await_result
+from foreplan.executors.calls import await_result, is_immutable, load_call
 from foreplan.executors.cpu_share import (
     INTERVAL,
     CpuTimes,
@@ -48,7 +48,7 @@ from foreplan.executors.dask.messages import (
 )
 from foreplan.executors.forking import ending_children
 from foreplan.executors.progress import ENDING, Report, forget_progress, read_progress, report_to
-from foreplan.executors.usage import ThreadMeter
+from foreplan.executors.usage import COPIED, COPYING, ThreadMeter
 
 if TYPE_CHECKING:
     from foreplan.executors.command import CommandJob, CommandOutcome
@@ -242,11 +242,14 @@ class Reporter(WorkerPlugin):
             self.take_packed(key)
             self.unwanted.discard(key)
 
-    def hold_packed(self, key: str, packed: Packed, most: float) -> bool:
-        """Hold a result until the client takes it; False if more than `most` bytes are held."""
+    def hold_packed(self, key: str, packed: Packed, limit: float) -> bool:
+        """Hold a result until the client takes it; False if there are too many bytes of them.
+
+        Results of unlimited size have to be kept, so they are held in any case.
+        """
         size = packed.__sizeof__()
         with self._lock:
-            if self._packed_bytes + size > most:
+            if self._packed_bytes + size > max(limit, MOST_PACKED):
                 return False
             self._packed[key] = packed
             self._packed_bytes += size
@@ -323,15 +326,46 @@ def _reporter() -> tuple[Reporter, str]:
 
 
 class Packed:
-    """A result on its way from or to the client, which does not need to understand it."""
+    """A result as it was produced, in the memory of a worker or on its way.
+
+    Whoever reads it loads a value of its own, so nobody sees what another has done to it. The
+    client does not need to understand it.
+    """
 
     def __init__(self, *frames: Any) -> None:
         self.frames = [memoryview(frame) for frame in frames]
+        self._file: packing.MemoryFile | None = None
+        self._is_unread = True
+        self._lock = threading.Lock()
 
-    def unpack(self) -> Any:
-        """The value, in memory of its own: other tasks read these frames, too."""
-        own = [memoryview(bytearray(frame)) for frame in self.frames[1:]]
-        return packing.unpack([self.frames[0], *own])
+    def detach(self) -> int:
+        """Copy what others may still write to; the bytes that were copied."""
+        self.frames[1:] = map(packing.copy_buffer, self.frames[1:])
+        return sum(map(len, self.frames[1:]))
+
+    def load(self) -> tuple[Any, int]:
+        """The value, in memory that is the caller's own; the bytes that were copied for it.
+
+        The first reader has a copy, which is quick to write to. Others map large buffers, so as
+        not to fill the memory: a page is copied when it is written to, which is not counted.
+        """
+        size = len(self.frames[0])
+        if (file := self._as_file()) is not None:
+            return packing.unpack(file.map()), size
+        buffers = list(map(packing.copy_buffer, self.frames[1:]))
+        return packing.unpack([self.frames[0], *buffers]), size + sum(map(len, buffers))
+
+    def _as_file(self) -> packing.MemoryFile | None:
+        """What others than the first reader map, if that is worth it and the system can do it."""
+        with self._lock:
+            is_first, self._is_unread = self._is_unread, False
+            is_large = sum(map(len, self.frames[1:])) >= packing.MAPPED
+            if is_large and not is_first and self._file is None:
+                with suppress(OSError):
+                    file = packing.MemoryFile(self.frames)
+                    self.frames = [memoryview(frame) for frame in file.view()]
+                    self._file = file
+            return self._file
 
     def __sizeof__(self) -> int:  # as Dask asks what a worker holds
         return sum(map(len, self.frames))
@@ -351,54 +385,96 @@ def _from_frames(header: dict[str, Any], frames: Sequence[Any]) -> Packed:
     return Packed(*frames)
 
 
+class _Copies:
+    """Loads results for a call and keeps its own, and measures what that takes."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._seconds = 0.0
+
+    def loader(self, given: Mapping[int, Any]) -> Callable[[int], Any]:
+        """Load results by task: a call's own, unless they cannot be changed or all share them."""
+
+        def load(task: int) -> Any:
+            if type(given[task]) is not Packed:
+                return given[task]
+            begin = time.perf_counter()
+            value, size = given[task].load()
+            self._add(size, begin)
+            return value
+
+        return load
+
+    def keep(self, value: Any, shared: bool) -> Packed:
+        """A result as it is now, whatever becomes of it; of a shared one, nothing is copied."""
+        begin = time.perf_counter()
+        packed = Packed(*packing.pack(value))
+        if not shared:
+            self._add(len(packed.frames[0]) + packed.detach(), begin)
+        return packed
+
+    def _add(self, size: int, begin: float) -> None:
+        self._bytes += size
+        self._seconds += time.perf_counter() - begin
+
+    def used(self) -> dict[str, Any]:
+        """What was copied, if anything was."""
+        if not self._bytes:
+            return {}
+        return {COPIED: self._bytes, COPYING: round(self._seconds, 6)}
+
+
 def run_call(
     function: bytes,
     arguments: bytes,
+    context: bytes,
     product: bool,
     limit: float,
     imports: Mapping[str, str] | None,
+    shared: bool,
     inputs: Sequence[Any],
 ) -> Any:
     """Call a function; what it raises is reported, so it never reaches the client as an object.
 
     The result of a product is packed for the client; that of another task is held for it as well,
     if it has at most `limit` bytes. If the client is to know what the result is, `imports` are what
-    the function counts on of its program.
+    the function counts on of its program. If results are `shared`, functions are taken not to
+    change their arguments, as is the convention of Dask's collections; else each has its own.
     """
     reporter, key = _reporter()
-    begin, result, meter = time.perf_counter(), None, None
+    begin, result, meter, copies = time.perf_counter(), None, None, _Copies()
+    doing = "the call cannot be loaded: "
     try:
-        call = _loaded(function)
-        args, kwargs, tasks, names, folder = pickle.loads(arguments)
-        if tasks or folder:
-            from foreplan.model.call import filled
-
-            given = [v.unpack() if type(v) is Packed else v for v in inputs]
-            results = dict(zip(tasks, given, strict=True))
-            args, kwargs = filled((args, kwargs), results, names, folder)
+        tasks, names, folder = pickle.loads(context)
+        given = dict(zip(tasks, inputs, strict=True))
+        call, args, kwargs = load_call(arguments, copies.loader(given), names, folder)
+        call = _loaded(function) if function else call
         other = _find_other(imports) if imports else ""
-        meter, begin = ThreadMeter(), time.perf_counter()
+        meter, begin, doing = ThreadMeter(), time.perf_counter(), ""
         with reporter.pulse.call(key), ending_children():
             result = await_result(call(*args, **kwargs))
-        end = TaskMessage(key, time.perf_counter() - begin, used=meter.read(), other=other)
-        packed = Packed(*packing.pack(result)) if product else _pack_within(result, limit)
-        if imports is not None:
-            end = end._replace(value=_content_of(result, packed))
+        seconds, used = time.perf_counter() - begin, meter.read()
+        doing = "its result cannot be kept: "
+        packed = None
+        if product or not (shared or is_immutable(result)):
+            packed = copies.keep(result, shared)
+        kept = packed if product else _pack_within(result, packed, limit)
+        content = None if imports is None else _content_of(result, packed or kept)
+        used |= copies.used()
+        end = TaskMessage(key, seconds, used=used, other=other, value=content)
         if packed is not None:
-            size = packed.__sizeof__()
-            if size <= SMALL:
-                end = end._replace(content=bytes(packed.frames[0]))
-            elif not product and reporter.hold_packed(key, packed, max(limit, MOST_PACKED)):
-                end = end._replace(packed=size)
-            if product:
-                end = end._replace(size=size)
-                result = None if size <= SMALL else packed
+            result, end = packed, end._replace(size=packed.__sizeof__())
+        if kept is not None and kept.__sizeof__() <= SMALL:
+            result = None if product else result
+            end = end._replace(content=bytes(kept.frames[0]))
+        elif kept is not None and not product and reporter.hold_packed(key, kept, limit):
+            end = end._replace(packed=kept.__sizeof__())
     except BaseException as error:  # a task that calls sys.exit must not end the worker
         result = None
         end = TaskMessage(
             key,
             time.perf_counter() - begin,
-            reason=_reason_of(error),
+            reason=_reason_of(error, doing),
             tail=_last_lines(traceback.format_exc()),
             error=_pickled(error),
             cause="out-of-memory" if isinstance(error, MemoryError) else "exit",
@@ -408,16 +484,18 @@ def run_call(
     return result
 
 
-def _pack_within(result: Any, limit: float) -> Packed | None:
-    """Return a result packed, if it has at most `limit` bytes.
+def _pack_within(result: Any, packed: Packed | None, limit: float) -> Packed | None:
+    """Return a result packed, if it has at most `limit` bytes; `packed` is the result if it is.
 
     Without a limit nobody reads the result before it is brought home. Otherwise readers may change
     it meanwhile, so its buffers are copied; and if it cannot be packed, it is just not kept.
     """
-    if limit == math.inf:
-        return Packed(*packing.pack(result))
     if not limit:
         return None
+    if packed is not None:
+        return packed if packed.__sizeof__() <= limit else None
+    if limit == math.inf:
+        return Packed(*packing.pack(result))
     try:
         if sizeof(result) > limit:
             return None
@@ -426,10 +504,10 @@ def _pack_within(result: Any, limit: float) -> Packed | None:
         return None
 
 
-def _reason_of(error: BaseException) -> str:
+def _reason_of(error: BaseException, doing: str) -> str:
     if type(error).__name__ == "NoPartError":  # it says all itself
         return str(error)
-    return "".join(traceback.format_exception_only(error)).strip()[-500:]
+    return doing + "".join(traceback.format_exception_only(error)).strip()[-500:]
 
 
 def _find_other(imports: Mapping[str, str]) -> str:
