@@ -179,7 +179,7 @@ BAD: list[tuple[list[str], list[str]]] = [
     (["--strategies", "static", "--plot", "a.pdf"], ["a.pdf", ".png, .svg"]),
     (["--strategies", "static", "--plot", "none/a.png"], ["none/a.png"]),
     (["none.yaml", "--strategies", "static"], ["none.yaml"]),
-    (["costless.yaml", "--strategies", "static"], ["costless.yaml: tasks.a.cost"]),
+    (["costless.yaml", "--strategies", "static"], ["costless.yaml: line 1: tasks.a.cost"]),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,12 @@ def test_a_locale_that_cannot_encode_a_name(folder: Path, monkeypatch: pytest.Mo
         monkeypatch.setenv(name, "0")
     monkeypatch.setenv("LC_ALL", "POSIX")
     write_workflow(folder, {"a": {"run": "true", "outputs": ["\xfc.txt"]}})
-    problem = r"wf.yaml: file '\xfc.txt': this locale (ascii) cannot encode '\xfc': use one "
-    assert refuse("run", "wf.yaml", cwd=folder) == problem + "with UTF-8, such as LC_ALL=C.UTF-8"
+    problem = r"the file '\xfc.txt': this locale (ascii) cannot encode '\xfc': use one with UTF-8, "
+    place = r"wf.yaml: line \d: tasks.a.outputs: "
+    assert re.fullmatch(
+        place + re.escape(problem + "such as LC_ALL=C.UTF-8"),
+        refuse("run", "wf.yaml", cwd=folder),
+    )
     assert r"\xfc.txt" in succeed("show", "wf.yaml", cwd=folder)
     (folder / "inc.yaml").write_text("include: [\xfc.yaml]\n")
     assert "cannot encode" in refuse("run", "inc.yaml", cwd=folder)

@@ -22,6 +22,7 @@ from foreplan.formats.parts import FOREACH, files_of
 from foreplan.formats.placeholders import replace_references
 from foreplan.model.filenames import SharedFiles, is_many, is_match, is_pattern, is_tree
 from foreplan.model.workflow import TaskSpec
+from foreplan.quantities import shortened
 
 if TYPE_CHECKING:
     from foreplan.formats.parts import SourceFile
@@ -90,8 +91,8 @@ class MadeFiles:
         names = (file.rstrip("/") for file in self.files if is_tree(file) or not end)
         found = [name + end for name in names if is_match(wanted, name.split("/"))]
         if not found:
-            problem = f"the tasks that this loop waits for made no file that matches {pattern}"
-            raise wrong(f"{problem}: there is nothing to loop over", *place)
+            problem = "the tasks that this loop waits for made no file that matches"
+            raise wrong(f"{problem} {shortened(pattern)}: there is nothing to loop over", *place)
         if odd := next(filter(is_pattern, found), None):
             problem = f"the file {shown(odd)} has * or ? in its name, and would mean others, too"
             raise wrong(f"{problem}: rename it", *place)

@@ -63,6 +63,7 @@ from foreplan.formats.templates import (
 )
 from foreplan.formats.texts import parse_json, parse_yaml, plain_scalar
 from foreplan.model.filenames import SharedFiles, covers, is_many
+from foreplan.quantities import shortened
 
 MOST_ADDING = 16  # tasks that add those of one loop
 
@@ -230,7 +231,8 @@ class _Loops:
         many = list(filter(is_many, outputs)) if tables else []
         for loop, variable, table in tables:
             if table in outputs or any(covers(output, table) for output in many):
-                problem = f"a task makes {table}: its rows are not known before that task is done"
+                made = f"a task makes {shortened(table)}"
+                problem = f"{made}: its rows are not known before that task is done"
                 how = "let a task with `expand: true` print the tasks of this loop"
                 with loop.part.reading():
                     raise wrong(f"{problem}; {how}", *loop.place, variable)
@@ -264,7 +266,7 @@ class _Loops:
             patterns = [pattern for found in over.values() for pattern in found]
             inputs = matched(patterns, fixed)
             if outside := next(filter(os.path.isabs, inputs), None):
-                problem = f"a task makes {outside}, outside of the data directory"
+                problem = f"a task makes {shortened(outside)}, outside of the data directory"
                 raise wrong(f"{problem}: a loop cannot go over such files", *loop.place)
             tasks = finish(group, makers)
             entry = deferred(loop, self._params, over, inputs, self._awaited(loop, tasks))
@@ -307,8 +309,9 @@ def _batches(template: Template, variables: Sequence[str]) -> list[list[Template
 def _check_own(loop: GlobLoop) -> None:
     """Refuse a loop over files that its own tasks make."""
     if own := matched(loop.patterns, SharedFiles(loop.outputs)):
-        patterns = ", ".join(loop.patterns)
-        problem = f"the loop goes over {patterns}, and its own tasks make {own[0]}, which matches"
+        patterns = shortened(", ".join(loop.patterns))
+        made = f"its own tasks make {shortened(own[0])}, which matches"
+        problem = f"the loop goes over {patterns}, and {made}"
         how = "write a pattern that does not match it, or another place for the outputs"
         raise wrong(f"{problem}: {how}", *loop.place)
 

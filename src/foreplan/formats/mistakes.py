@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from foreplan.formats.fields import QUOTE_COMMAND, shown
+from foreplan.quantities import shortened
 
 _KEY = re.compile(r"""\s*(?:-\s+)*(?P<key>[^\s:#'"{\[][^:]*|"[^"]*"|'[^']*'):(?:\s+|$)""")
 _NO_SPACE = re.compile(r"\s*(?:-\s+)*(?P<key>[A-Za-z_]+):(?P<value>[^\s:/].*)")
@@ -91,10 +92,11 @@ def _advise_on_value(
         problem = f"the {bracket} that begins here is not closed, or a text in it needs quotes"
         return Advice(problem, begin)
     if key:
+        field = shortened(key)
         is_colon = line[spot.column :][:1] == ":"
         inner = (line[: spot.column].split() or [""])[-1] if is_colon else ""
-        how = f", or write `{shown(inner)[1:-1]}:` on the next line, indented" if inner else ""
-        return Advice(f"YAML cannot read the text after `{key}:`: quote the text{how}", spot)
+        how = f", or write `{shortened(inner)}:` on the next line, indented" if inner else ""
+        return Advice(f"YAML cannot read the text after `{field}:`: quote the text{how}", spot)
     if spot.column == _indent(line) and _KEY.match(line):
         problem = "this line is indented differently from those before it"
         return Advice(f"{problem}: give all fields of a task the same indentation", spot)

@@ -155,11 +155,11 @@ def task_body(key: str, value: object, known: Sequence[str]) -> Body:
     """Return the fields of a task, which must be known ones."""
     if value is not None and not isinstance(value, Mapping):
         problem = f"expected the fields of a task, not {shown(value)}"
-        how = f"write `{key}:` and below it, indented, `run: ` with the command"
+        how = f"write `{shortened(key)}:` and below it, indented, `run: ` with the command"
         if key in known:
             how = "a field of a task stands below the name of the task, and is indented more"
         elif isinstance(value, str) and (found := _NO_SPACE.match(value)):
-            how = f"write a space after the colon, `{found[1]} ...`"
+            how = f"write a space after the colon, `{shortened(found[1])} ...`"
         raise wrong(f"{problem}: {how}", "tasks", key)
     body: Body = value or {}
     check_fields(body, known, "tasks", key)

@@ -67,6 +67,7 @@ from foreplan.formats.placeholders import (
 from foreplan.formats.quoting import quoter, spots_of
 from foreplan.formats.texts import plain_scalar
 from foreplan.model.filenames import SharedFiles
+from foreplan.quantities import first_few, shortened
 
 ONLY = "only"
 
@@ -173,7 +174,7 @@ def text_of(value: object, reference: str, *place: Place) -> str:
     if value is None:
         problem = f"the parameter {reference} has no value: give it one, --set {reference}=VALUE"
     elif isinstance(value, Mapping):
-        names = ", ".join(f"{{{reference}.{key}}}" for key in value)
+        names = first_few(f"{{{reference}.{shortened(str(key))}}}" for key in value)
         problem = f"{reference} has fields: write {names}"
     else:
         how = f"loop over it (foreach), or write ${reference} alone"
@@ -362,7 +363,8 @@ class Makers:
         if wanted not in self._made:
             raise unknown("output of a loop", wanted, self._made, *place, ALL)
         if len(bound) == len(references_in(entry)):
-            raise wrong(f"{wanted} names one file of each task's own loop: list it", *place, ALL)
+            problem = f"{shortened(wanted)} names one file of each task's own loop: list it"
+            raise wrong(problem, *place, ALL)
         makers = self._made[wanted]
         if any(maker.adder for maker in makers):
             self._check_patterns(wanted, section, bound, *place)
@@ -402,7 +404,8 @@ class Makers:
                 is_wanted = any(isinstance(one, tuple) for one in whose)
                 for other in every.with_any_of(file) if is_wanted else ():
                     if len(of_adder[other] | whose) > 1:
-                        raise wrong(f"{wanted} may mean {other}, too: {how}", *place, ALL)
+                        both = f"{shortened(wanted)} may mean {shortened(other)}, too"
+                        raise wrong(f"{both}: {how}", *place, ALL)
 
 
 def _keys(bound: Sequence[str], scope: Variables, *place: Place) -> Iterable[tuple[str, ...]]:
@@ -430,8 +433,9 @@ def _group(
     *place: Place,
 ) -> list[str]:
     if key not in groups:
-        values = f" for {', '.join(key)}" if key else ""
-        raise wrong(f"no task makes {wanted}{values}: there is nothing to gather", *place)
+        values = f" for {shortened(', '.join(key))}" if key else ""
+        problem = f"no task makes {shortened(wanted)}{values}: there is nothing to gather"
+        raise wrong(problem, *place)
     return list(groups[key])
 
 

@@ -239,11 +239,8 @@ def check_gathered(workflow: Workflow, waiter: int, added: Collection[str]) -> N
             return
     for pattern in patterns:
         if not any(may_gather(pattern, name) for name in read):
-            task = workflow.task_names[waiter]
-            raise InputError(
-                f"no added task makes what {pattern!r} is to gather",
-                place=f"tasks.{task}.inputs",
-            )
+            problem = f"no added task makes what {shortened(pattern)!r} is to gather"
+            raise workflow.task_error(waiter, problem, "inputs")
 
 
 def _prints(workflow: Workflow, task: int) -> bool:
