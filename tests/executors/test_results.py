@@ -9,12 +9,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreplan.errors import ForeplanError
-from foreplan.executors.results import SMALL, SmallResults, is_kept, load_result, result_path
+from foreplan.executors import packing
+from foreplan.executors.results import (
+    SMALL,
+    SmallResults,
+    file_of_result,
+    is_kept,
+    load_result,
+    result_path,
+)
 
 
 @given(
@@ -75,3 +84,29 @@ def test_one_result_per_task(tmp_path: Path) -> None:
     assert (tmp_path / SMALL).stat().st_mode & 0o777 == 0o600
     with pytest.raises(ForeplanError, match="'third' has no result"):
         load_result(tmp_path, 3, "third")
+
+
+def test_a_result_that_is_dropped(tmp_path: Path) -> None:
+    Path(result_path(tmp_path, 1)).write_bytes(pickle.dumps("large"))
+    small = SmallResults(tmp_path)
+    small.keep(2, pickle.dumps("two"))
+    small.keep(3, pickle.dumps("three"))
+    for task in (1, 2, 4):
+        small.drop(task)
+    small.close()
+    again = SmallResults(tmp_path)
+    for task in (1, 2, 4):
+        assert not again.has(task)
+        assert not is_kept(tmp_path, task)
+    assert pickle.loads(again.read(3)[0]) == "three"
+    again.keep(2, pickle.dumps("new"))
+    again.close()
+    assert load_result(tmp_path, 2) == "new"
+    assert Path(file_of_result(tmp_path, 2)).read_bytes() == pickle.dumps("new")
+
+
+def test_no_more_is_packed_than_may_be() -> None:
+    assert packing.pack([1, 2], 100) == packing.pack([1, 2])
+    for large in (bytes(200), list(range(1000)), np.zeros(100_000), Path("x" * 200)):
+        with pytest.raises(packing.TooLargeError):
+            packing.pack(large, 100)

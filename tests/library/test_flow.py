@@ -562,3 +562,20 @@ def test_parts_of_results_are_named_and_not_gone_through() -> None:
             list(thing)
         with pytest.raises(TypeError):
             _ = 3 in thing
+
+
+def test_keep_is_an_option_and_never_an_argument() -> None:
+    flow = Flow()
+
+    def first_of(values: list[int], keep: str = "first") -> list[int]:
+        return values if keep else []
+
+    for chosen in (True, False):
+        with pytest.raises(InputError, match="'keep' is an option"):
+            flow.task(first_of, [1], keep=chosen)
+    with pytest.raises(InputError, match="keep: expected True or False, not 'yes'"):
+        flow.task(abs, -1, keep="yes")  # type: ignore[arg-type]
+    flow.task(abs, -1, keep=True)
+    flow.call(first_of, ([1],), {"keep": "last"})
+    workflow, _ = flow.build()
+    assert [workflow.spec(task).keep for task in range(2)] == [True, False]

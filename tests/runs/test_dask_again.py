@@ -15,6 +15,7 @@ from foreplan.errors import ForeplanError
 from foreplan.executors.results import SMALL
 from foreplan.model.events import REUSED, Event, TaskFinished
 from foreplan.runs import Session
+from foreplan.runs.cleaning import Choice, look
 from foreplan.runs.session import Silent
 
 distributed = pytest.importorskip("distributed")
@@ -53,7 +54,7 @@ def note(name: str) -> None:
 
 def half(x: int) -> list[int]:
     note("a")
-    return [x // 2] * 400
+    return [x // 2] * 4000
 
 
 def plus(name: str, *values: Any) -> Any:
@@ -93,7 +94,9 @@ def test_what_is_not_kept_is_made_again_only_if_it_is_needed(client: Any, ran: P
 
 
 def test_what_is_kept(client: Any, ran: Path) -> None:
-    run(sums(), client)
+    first = run(sums(), client)
+    (goes,) = look(Path(), Choice(older=0.0)).things
+    assert (goes.name, goes.about.partition(" of ")[0]) == (first.id, "finished; 3 results")
     take(ran)
     flow = sums(last=2)
     assert run(flow, client).result(flow.tasks[2]) == 6
@@ -126,7 +129,7 @@ def test_a_resumed_run_repeats_nothing(client: Any, ran: Path, place: str) -> No
     stopped = foreplan.run(flow, client, listener=listener)
     assert f"resume={stopped.id!r}" in listener.advice
     assert (stopped.status, take(ran)) == ("stopped", ["a", "b"])
-    assert stopped.result(flow.tasks[0]) == [2] * 400
+    assert stopped.result(flow.tasks[0]) == [2] * 4000
     again = foreplan.run(flow, client if place == "dask" else place, resume=stopped.id)
     assert again.result(flow.tasks[2]) == 5
     assert take(ran) == ["c"]

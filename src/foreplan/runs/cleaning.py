@@ -140,9 +140,10 @@ def _old_runs(
 
 
 def _used_results(data: Path) -> Counter[str]:
-    """By run, how many results of functions the store knows of."""
-    lines = Store.read(data).lines()
-    return Counter(str(line["call"][0]) for line in lines if line.get("call") is not None)
+    """By run, how many results of functions it has kept."""
+    calls = (line["call"] for line in Store.read(data).lines() if line.get("call") is not None)
+    kept = {(str(run), number) for run, number, _, file in calls if file[3]}
+    return Counter(run for run, _ in kept)
 
 
 def _has_functions(home: RunHome) -> bool:
