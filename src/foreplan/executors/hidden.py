@@ -11,6 +11,7 @@ import types
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from foreplan.model.call import Handle
@@ -37,7 +38,7 @@ def find_hidden(value: Any, where: str = "an object") -> tuple[Handle, str] | No
         if type(part) not in PLAIN and id(part) not in seen:
             seen[id(part)] = part
             with suppress(Exception):  # code of the objects is called, which may raise anything
-                found += _parts(part, where)
+                found += islice(_parts(part, where), _MOST)
     return None
 
 

@@ -351,7 +351,8 @@ class Packed:
         """
         size = len(self.frames[0])
         if (file := self._as_file()) is not None:
-            return packing.unpack(file.map()), size
+            with suppress(OSError):  # too many files are open
+                return packing.unpack(file.map()), size
         buffers = list(map(packing.copy_buffer, self.frames[1:]))
         return packing.unpack([self.frames[0], *buffers]), size + sum(map(len, buffers))
 
@@ -385,7 +386,7 @@ def _from_frames(header: dict[str, Any], frames: Sequence[Any]) -> Packed:
     return Packed(*frames)
 
 
-class _Copies:
+class _CopyMeter:
     """Loads results for a call and keeps its own, and measures what that takes."""
 
     def __init__(self) -> None:
@@ -442,7 +443,7 @@ def run_call(
     change their arguments, as is the convention of Dask's collections; else each has its own.
     """
     reporter, key = _reporter()
-    begin, result, meter, copies = time.perf_counter(), None, None, _Copies()
+    begin, result, meter, copies = time.perf_counter(), None, None, _CopyMeter()
     doing = "the call cannot be loaded: "
     try:
         tasks, names, folder = pickle.loads(context)
