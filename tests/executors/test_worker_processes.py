@@ -61,7 +61,9 @@ def test_a_worker_is_kept_and_is_like_a_new_one() -> None:
         return os.getcwd(), "LEFT" in os.environ, "left" in sys.path, shown
 
     _, first = call(leave)
+    files = len(os.listdir("/proc/self/fd"))
     assert call(look) == ((os.getcwd(), False, False, True), first)
+    assert len(os.listdir("/proc/self/fd")) == files
 
 
 def leave_thread() -> None:

@@ -165,6 +165,14 @@ def append(folder: str, writer: str, line: bytes) -> None:
     part.append(line)
 
 
+def close_part(folder: str, writer: str) -> None:
+    """Close this process's part of a run that is over."""
+    with _parts_lock:
+        part = _parts.pop((folder, writer), None)
+    if part is not None:
+        part.close()
+
+
 def writer_of(name: str) -> str:
     """Who has written a part: the run."""
     return name.removesuffix(_END).removesuffix(_GONE).rpartition(".")[0]

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from foreplan.model.filenames import is_pattern, is_tree
 from foreplan.store.content import Entry
 from foreplan.store.making import Making, call_line, command_line
-from foreplan.store.parts import append, encode
+from foreplan.store.parts import append, close_part, encode
 from foreplan.store.store import KeptResult, Result, ResultOrigin, Store
 from foreplan.store.survey import State, Survey
 
@@ -219,6 +219,7 @@ class RunStore:
         self._take_made()
         self._remove(self._survey.spent(None, self._own))
         self._keep_news()
+        close_part(self.folder, self.run)
 
     def _keep_news(self) -> None:
         if news := self._survey.take_news():
