@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -312,6 +313,7 @@ def run(
     trust: str = "content",
     keep_results: bool | None = None,
     tasks_per_worker: int | None = None,
+    mismatch: str = "fail",
     resume: str | None = None,
     listener: Listener | None = None,
     price: Price | None = None,
@@ -347,6 +349,9 @@ def run(
     the cheapest plans that end by then are followed; a run that is late goes on.
     Worker processes of functions on this machine are kept for the next run of this process, up to a
     minute; with `tasks_per_worker` each is replaced after so many tasks, with 1 after every task.
+    Where the program of a function cannot be what it is here, the task fails; with
+    `mismatch="warn"` the function is called all the same, its result is not kept, and a
+    RuntimeWarning tells of it.
     What takes longer than two seconds is shown while it goes on, on standard error or in the
     notebook; with `progress=True` from the start, with False not at all.
     `params` are values of the parameters of a workflow that is given as a file or a dict.
@@ -357,7 +362,18 @@ def run(
     from foreplan.display.display import showing
 
     with showing(progress, listener) as shown:
-        return _run(work, asked, shown)
+        outcome = _run(work, asked, shown)
+    _warn_of_mismatches(outcome)
+    return outcome
+
+
+def _warn_of_mismatches(outcome: Outcome) -> None:
+    """Tell on standard error, or whoever else handles warnings, of calls with another program."""
+    from foreplan.store.sites import WITH_OTHER_PROGRAM
+
+    for message in outcome.warnings:
+        if WITH_OTHER_PROGRAM in message:
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcome:
@@ -467,6 +483,7 @@ def _leaving_nothing(
             ) as session,
         ):
             outcome = session.drive()
+        _warn_of_mismatches(outcome)
         if session.interrupted:
             raise runs.RunInterrupted(outcome, can_resume=False)
         if not outcome.ok:

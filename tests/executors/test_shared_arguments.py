@@ -14,10 +14,9 @@ import pytest
 from executors.calling import Caller, flow, run, value
 from foreplan.executors import packing
 from foreplan.executors.base import Workload
-from foreplan.executors.calls import pack_call
+from foreplan.executors.calls import load_call, pack_call
 from foreplan.executors.shared_arguments import LARGE, SharedFiles
 from foreplan.model import Call
-from foreplan.model.call import filled
 from foreplan.model.events import TaskFinished
 
 N = LARGE // 8 + 1  # numbers of a large array
@@ -70,7 +69,7 @@ def test_what_is_met_once_or_made_anew_travels_with_its_call(tmp_path: Path) -> 
     shared = SharedFiles(str(tmp_path))
     known: list[Any] = [np.ones(N), np.ones(N // 2), np.full(N, None), "x" * LARGE]
     made = Made()
-    sizes = [len(pack_call(Call(len, (made, *known)), shared=shared)) for _ in range(3)]
+    sizes = [len(pack_call(Call(len, (made, *known)), shared=shared)[0]) for _ in range(3)]
     large = 8 * N
     assert sizes[0] > 2 * large + LARGE
     assert large + LARGE // 2 < sizes[1] == sizes[2] < sizes[0] - large - LARGE // 2
@@ -102,11 +101,13 @@ def test_on_dask_they_are_inputs(tmp_path: Path) -> None:
     assert lengths[1] < 1000
     packed = jobs.external_file(-1)
     assert isinstance(packed, Packed)
-    first, second = packed.unpack(), packed.unpack()
+    first, second = (packed.load()[0] for _ in range(2))
     first[:] = 2.0
     assert second.sum() == array.sum() == N
-    args, kwargs, tasks, names, folder = pickle.loads(jobs.columns(1, None)[1][1])
+    function, arguments, context = jobs.columns(1, None)[1][:3]
+    assert pickle.loads(function) is len
+    tasks, names, folder = pickle.loads(context)
     results = dict(zip(tasks, [second], strict=True))
-    one, other = filled((args, kwargs), results, names, folder)[0]
+    one, other = load_call(arguments, results.__getitem__, names, folder)[1]
     assert one is other is second
     jobs.close()

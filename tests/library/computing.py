@@ -15,7 +15,7 @@ def make_call(call: Call | None, results: Mapping[int, Any]) -> Any:
     """Make a call here, after the journey that takes it to a worker."""
     assert call is not None
     names = dict.fromkeys(results, "")
-    function, args, kwargs = load_call(pack_call(call), results.__getitem__, names, "")
+    function, args, kwargs = load_call(pack_call(call)[0], results.__getitem__, names, "")
     return function(*args, **kwargs)
 
 

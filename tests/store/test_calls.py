@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 import types
@@ -19,7 +18,7 @@ from foreplan.store.content import digest_of
 from foreplan.store.digests import digests_of
 from foreplan.store.keys import recipe_of_call
 from foreplan.store.making import call_line
-from foreplan.store.programs import CallDigests, find_other
+from foreplan.store.programs import CallDigests
 from foreplan.store.store import KeptResult, Store
 from foreplan.store.survey import Asked, State, Survey
 
@@ -132,28 +131,6 @@ def test_a_change_of_a_module_that_is_handed_on_is_seen(
         assert found(HELPERS.replace(old, new)) != first
     with pytest.raises(ValueError, match="LOCK of the module helpers: cannot pickle"):
         found(f"{HELPERS}\nimport threading\nLOCK = threading.Lock()")
-
-
-def test_modules_that_are_handed_on_where_they_are_imported(program: Callable[..., Any]) -> None:
-    thing = program("by_dict", HANDED_ON, f"{HELPERS}\nimport math, functools\ncall = None")
-    helpers = sys.modules["helpers"]
-    other = types.ModuleType("others")
-    vars(helpers)["call"], vars(other)["back"] = other, helpers  # they import each other
-    counted = CallDigests().imports(Call(thing, (math,)))
-    assert "helpers:" in counted
-    assert find_other(counted) == ""
-    assert key(Call(len, (helpers, other))) == key(Call(len, (helpers, other)))
-    program("by_dict", HANDED_ON, HELPERS)  # as a worker has it that was started before
-    assert find_other(counted) == "helpers:"
-
-
-def test_a_cache_in_a_module_is_what_is_imported(program: Callable[..., Any]) -> None:
-    cached = "import functools\n" + HELPERS.replace("def help", "@functools.cache\ndef help")
-    source = "from helpers import helper\ndef f(x): return helper(x)"
-    counted = CallDigests().imports(Call(program("f", source, cached)))
-    assert find_other(counted) == ""
-    program("f", source, cached.replace("x * SCALE", "x + SCALE"))
-    assert find_other(counted) == "helpers:helper.__wrapped__"
 
 
 def test_arguments_and_results(program: Callable[..., Any]) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from foreplan.model import Call, Ref
 from foreplan.store import programs
-from foreplan.store.programs import CallDigests, content_of, find_other
+from foreplan.store.programs import CallDigests, content_of
 
 
 def digest(function: Any, *args: Any) -> str:
@@ -225,7 +225,7 @@ def test_what_cannot_be_compared() -> None:
 
 
 def test_knots_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "_MOST", 20_000)
+    monkeypatch.setattr(programs, "MOST", 20_000)
     many: list[list[Any]] = [[] for _ in range(60)]
     for inner in many:
         inner += many
@@ -260,23 +260,6 @@ def test_results_of_others_count_by_their_content() -> None:
     call = Call(plain, ([Ref(3)],))
     assert digests.of(call, {3: "a"}) != digests.of(call, {3: "b"})
     assert digests.parts(call) == digests.parts(Call(plain, ([Ref(9)],)))
-
-
-def test_what_a_call_counts_on_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    helpers = types.ModuleType("some_helpers")
-    exec("K = [1]\ndef g(x): return x + K[0]\ndef h(x): return 1\nclass C: pass", vars(helpers))
-    monkeypatch.setitem(sys.modules, "some_helpers", helpers)
-    scope: dict[str, Any] = {"__name__": "__main__"}
-    exec("import some_helpers\ndef f(x): return some_helpers.g(x), some_helpers.K", scope)
-    counted = CallDigests().imports(Call(scope["f"], ([helpers.C()],)))
-    assert sorted(counted) == ["some_helpers:C", "some_helpers:K", "some_helpers:g"]
-    assert find_other(counted) == ""
-    assert CallDigests().imports(Call(helpers.g)).keys() == {"some_helpers:g"}
-    assert CallDigests().imports(Call(len, ([1],))) == {}
-    exec("def g(x): return x - K[0]", vars(helpers))  # as a worker has it that was started before
-    assert find_other(counted) == "some_helpers:g"
-    assert find_other({"some_helpers:gone": "0"}) == "some_helpers:gone"
-    assert find_other({"no_such_module:f": "0"}) == "no_such_module:f"
 
 
 PROGRAM = """

@@ -43,6 +43,7 @@ class Workload:
     limit: bool = False  # tasks are held to what they ask for
     targets: tuple[str, ...] = ()  # tasks whose results are asked for
     tasks_per_worker: int | None = None  # after which a worker process is replaced; None: never
+    may_differ: bool = False  # functions are called also where a worker's program differs
 
     @property
     def functions(self) -> frozenset[int]:

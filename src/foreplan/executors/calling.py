@@ -6,10 +6,12 @@ import contextlib
 import os
 import pickle
 import tempfile
+from pathlib import Path
 from typing import Any
 
-from foreplan.executors.local.function_worker import _answer as make_call
+from foreplan.executors.local.function_worker import answer
 from foreplan.executors.usage import ThreadMeter
+from foreplan.store.sites import compare_program
 
 
 def call(payload: bytes) -> bytes:
@@ -30,15 +32,23 @@ def call(payload: bytes) -> bytes:
             "error": error,
             "results": given,
             "names": asked["names"],
-            "imports": asked["imports"],
+            "is_kept": asked["is_kept"],
             "environment": {},
             "former": (),
             "data_limit": None,
         }
+
+        def agree(is_loaded: bool) -> str:
+            if is_loaded:
+                return ""
+            sites, may_differ = asked["program"]
+            other, changed = compare_program(sites, may_differ, "its worker")
+            return other or ", ".join(changed)
+
         meter = ThreadMeter()
-        reply = make_call(request, asked["call"], asked["folder"])
+        reply = answer(request, asked["call"], asked["folder"], agree)
         reply["used"] = meter.read()
         for name, path in (("result", result), ("raised", error)):
-            with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-                reply[name] = file.read()
+            with contextlib.suppress(FileNotFoundError):
+                reply[name] = Path(path).read_bytes()
     return pickle.dumps(reply)

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 _SHARED = "shared"  # stands before the file of an argument, where others have the number of a task
 
 
-def pack_call(call: Call, with_function: bool = True, shared: SharedFiles | None = None) -> bytes:
-    """Return a call as bytes; without its function, if that travels by itself.
+def pack_call(
+    call: Call, with_function: bool = True, shared: SharedFiles | None = None
+) -> tuple[bytes, list[Any]]:
+    """Return a call as bytes, and the functions, classes and modules that are in it.
 
-    `shared` has the files of large arguments that other calls take, too.
+    Without its function, if that travels by itself. `shared` has the files of large arguments that
+    other calls take, too.
     """
     from foreplan.model.call import files_of, refs
 
@@ -35,8 +38,9 @@ def pack_call(call: Call, with_function: bool = True, shared: SharedFiles | None
     pickler = _pickler()(file, set(refs(call)), set(files_of(call)))
     if shared is not None:
         pickler.find_file = functools.partial(shared.find, call=call)
+    pickler.met = []
     pickler.dump(content)
-    return file.getvalue()
+    return file.getvalue(), pickler.met
 
 
 @functools.cache

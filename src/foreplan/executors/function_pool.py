@@ -25,7 +25,7 @@ from foreplan.executors.results import error_path, load_result, result_path
 from foreplan.executors.workspace import done_line
 from foreplan.model import Platform, Processor
 from foreplan.model.call import Call, Calls, refs
-from foreplan.model.causes import EXIT, LOST, OUT_OF_MEMORY, SYSTEM
+from foreplan.model.causes import LOST, SYSTEM
 from foreplan.model.events import MACHINE_LOST, Event, ProcessorGone, ProcessorJoined, StartTask
 from foreplan.model.resources import Host
 from foreplan.model.workflow import Workflow
@@ -175,11 +175,13 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
         for task in taken:
             with open(result_path(jobs.results, task), "rb") as file:
                 results[str(task)] = file.read()
+        call, met = pack_call(attempt.call)
         asked = {
-            "call": pack_call(attempt.call),
+            "call": call,
+            "program": (jobs.program.of(met).digests, jobs.may_differ),
+            "is_kept": attempt.making is not None,
             "results": results,
             "names": {str(task): jobs.name_of_result(task) for task in taken},
-            "imports": None if attempt.making is None else dict(attempt.making.imports),
             "folder": jobs.data,
         }
         return pickle.dumps(asked)
@@ -218,7 +220,7 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
         if "raised" in reply:
             with contextlib.suppress(OSError):  # it is told in words anyway
                 packing.write_frames(error_path(jobs.results, task), packing.split(reply["raised"]))
-        cause = OUT_OF_MEMORY if reply["out_of_memory"] else EXIT
+        cause = reply["cause"]
         return jobs.failed(
             number, reply["error"], reply["seconds"], reply["traceback"],
             cause=cause, used=reply["used"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foreplan.executors.allotments import Allotment, Allotting
@@ -29,6 +29,7 @@ from foreplan.model.workflow import Workflow
 from foreplan.store.content import digest_of
 from foreplan.store.making import Making, changed_inputs, changed_meanwhile, content_of_pickle
 from foreplan.store.programs import VALUE
+from foreplan.store.sites import WITH_OTHER_PROGRAM, ProgramSites, changes_of_tasks
 from foreplan.store.store import KeptResult, Result
 
 _Rows = tuple[list[int], list[int]]  # where the items of each task begin, and all items
@@ -42,7 +43,9 @@ class Jobs:
         self.data, self.home, self.results = data, home, os.path.join(home, "results")
         self._timeout = work.timeout
         self.store, self._limit = work.store, work.limit
-        self._others = set[str]()  # parts of programs that were others where they ran, as was said
+        self._others = set[str]()  # what of the program differed elsewhere, as far as is known
+        self.program = ProgramSites()
+        self.may_differ = work.may_differ
         self.take_tasks(work.workflow, work.calls)
         for place in ("attempts", "logs", "results"):
             os.makedirs(os.path.join(home, place), mode=0o700, exist_ok=True)
@@ -226,12 +229,14 @@ class Jobs:
         """Have it known what a function gave back, before that is in its place.
 
         `source` is the file that will be there, or what will be among small results; None if it is
-        not kept. `other` is what of its program was another where it ran. Its content, and what is
+        not kept. `other` is what of its program differed where it ran. Its content, and what is
         to be said.
         """
+        why = f"{WITH_OTHER_PROGRAM} {other.replace(':', '.')}" if other else ""
         if self.store is None or making is None:
-            return "", ""
-        making, why = making.unless(other)
+            return "", f"{self.name(task)}: {why}" if self._is_new(other) else ""
+        if why:
+            making = Making(None, note=why)
         if making.recipe is not None and (changed := changed_inputs(making, self.data)):
             note = changed_meanwhile(changed[0])
             making, why, other = Making(None, note=note), note, f"{task} {changed[0]}"
@@ -245,10 +250,20 @@ class Jobs:
             content = content_of_pickle(making, content or file[3], self.store.run)
         kept = KeptResult(self.store.run, task, content, file)
         self.store.add_call(making, self.name(task), kept, seconds)
-        if not why or other in self._others:
+        if not self._is_new(other):
             return content, ""
-        self._others.add(other)
         return content, f"{self.name(task)}: {why}; what uses it will be run again"
+
+    def _is_new(self, difference: str) -> bool:
+        """Return whether there is a difference that people have not been told of."""
+        is_new = bool(difference) and difference not in self._others
+        self._others.add(difference)
+        return is_new
+
+    def warn_of_changes(self, task: int, changed: Sequence[str]) -> str:
+        """Return what to tell of parts of the program that earlier tasks changed in a worker."""
+        new = [site.strip(".:").replace(":", ".") for site in changed if self._is_new(site)]
+        return changes_of_tasks(self.name(task), new) if new else ""
 
     def _take_kept(self, attempt: int, task: int, making: Making, found: Result) -> Event | None:
         """The end of an attempt whose result a run has kept; None if it is gone by now."""

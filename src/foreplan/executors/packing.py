@@ -16,6 +16,7 @@ import mmap
 import os
 import pickle
 import struct
+import sys
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -23,6 +24,7 @@ from typing import Any, BinaryIO
 _END = b"\0foreplan-1\n"  # no pickle ends like this
 _NUMBER = struct.Struct("<Q")
 _ALIGNED = 64  # bytes that buffers begin at a multiple of, as libraries of arrays like it
+_PARTS = (types.FunctionType, type, types.ModuleType)
 LARGE = 1 << 16  # bytes from which on a buffer stands beside the pickle
 MAPPED = 1 << 20  # bytes from which on a file is mapped
 _HUGE = 4 << 20  # bytes of at least one huge page, wherever it begins
@@ -72,11 +74,16 @@ def pack(value: Any, limit: float = math.inf) -> list[Frame]:
     return [file.getvalue(), *buffers]
 
 
-def dumps(value: Any) -> bytes:
-    """A value as one pickle, functions of scripts and closures too."""
+def dumps(value: Any) -> tuple[bytes, list[Any]]:
+    """A value as one pickle, functions of scripts and closures too.
+
+    And the functions, classes and modules that are in it.
+    """
     file = io.BytesIO()
-    pickler()(file, protocol=5).dump(value)
-    return file.getvalue()
+    pickling = pickler()(file, protocol=5)
+    pickling.met = []
+    pickling.dump(value)
+    return file.getvalue(), pickling.met
 
 
 @functools.cache
@@ -85,23 +92,39 @@ def pickler() -> Any:
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        met: list[Any] | None = None  # where the parts of programs that are pickled are listed
+
         def reducer_override(self, value: Any) -> Any:
+            if self.met is not None and isinstance(value, _PARTS):
+                self.met.append(value)
             return _made_again(value) or super().reducer_override(value)
 
+    # in a child that multiprocessing has spawned, the script is a module that no worker can import
+    if (script := sys.modules.get("__mp_main__")) is not None:
+        cloudpickle.register_pickle_by_value(script)
     return Pickler
 
 
 def _made_again(value: Any) -> Any:
     """How a function with a cache, or one that chooses by type, is made again; None: as all is."""
-    from foreplan.store.programs import DISPATCHER, imported_as
+    if (made := make_again(value)) is not None:
+        from foreplan.store.programs import imported_as
 
-    kind = type(value)
-    if kind is functools._lru_cache_wrapper:
         if not hasattr(value, "__qualname__") or not imported_as(value):
-            parameters = value.cache_parameters()
-            return _cached, (value.__wrapped__, parameters["maxsize"], parameters["typed"])
-    elif kind is types.FunctionType and value.__code__ is DISPATCHER and not imported_as(value):
-        return _dispatching, (tuple(vars(value)["registry"].items()),)
+            return made
+    return None
+
+
+def make_again(value: Any) -> Any:
+    """Return how a function of `functools` is made again; None if it is an ordinary one."""
+    if type(value) is functools._lru_cache_wrapper:
+        parameters = value.cache_parameters()
+        return _cached, (value.__wrapped__, parameters["maxsize"], parameters["typed"])
+    if type(value) is types.FunctionType:
+        from foreplan.store.programs import DISPATCHER
+
+        if value.__code__ is DISPATCHER:
+            return _dispatching, (tuple(vars(value)["registry"].items()),)
     return None
 
 

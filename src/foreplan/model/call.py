@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from foreplan.model.workflow import Workflow
 
 MAIN = "__main__"
+MAINS = (MAIN, "__mp_main__")  # the program itself, also in a child that multiprocessing spawned
 
 
 class Handle:
@@ -66,7 +67,7 @@ def qualified_name(function: Any) -> str:
     inner = bare(function)
     home = getattr(inner, "__module__", None) or type(inner).__module__
     # or all programs would share the history of their main functions
-    return f"{_program() if home == MAIN else f'{home}.'}{inner.__qualname__}"
+    return f"{_program() if home in MAINS else f'{home}.'}{inner.__qualname__}"
 
 
 def _program() -> str:

@@ -10,9 +10,10 @@ MISSING_OUTPUT = "missing-output"
 SYSTEM = "system"  # the system refused something: a full disk, a shell that is not there
 LOST = "lost"  # the machine, or the worker process of a function
 EXPANSION = "expansion"  # what it has printed cannot be added to the workflow
+PROGRAM = "program"  # a function's worker has another program than the one that drives the run
 PROTECTED = "protected"  # an output that may not be replaced; no retry helps
 # those that `retry` may name
 CAUSES = (OUT_OF_MEMORY, TIME_OUT, EXIT, KILLED, MISSING_OUTPUT, SYSTEM, LOST, EXPANSION)
-PERMANENT = frozenset({PROTECTED})  # a task that fails for one of these is not tried again
+PERMANENT = frozenset({PROGRAM, PROTECTED})  # a task that fails for one of these is not tried again
 USED = "used"  # what an attempt used: memory (bytes), cpu (seconds), read and written (bytes)
 UNDECLARED = "undeclared"  # files beside its outputs, see foreplan.executors.undeclared

@@ -65,7 +65,7 @@ from foreplan.runs.money import (
     unused,
     within_limits,
 )
-from foreplan.runs.options import PLANNED, Options, chosen_strategy
+from foreplan.runs.options import PLANNED, WARN, Options, chosen_strategy
 from foreplan.runs.preparing import prepare_directory
 from foreplan.runs.replay import Replayed, replay, reused_attempts, set_out
 from foreplan.runs.rest import Rest
@@ -107,6 +107,7 @@ def workload(
         options.limit,
         options.targets,
         options.tasks_per_worker,
+        options.mismatch == WARN,
     )
 
 

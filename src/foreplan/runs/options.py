@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 BLIND, PLANNED = "ico", "adaptive"  # nothing is known of the tasks' times, or something is
+FAIL, WARN = "fail", "warn"
 OWN_RESERVE = 0.03  # of a real run: things take longer than expected more often than shorter
 BY_THEN = (
     "Be done by then, as cheaply as possible: seconds from the start of the run, or `90min`, "
@@ -143,6 +144,7 @@ class Options:
     keep_results: bool | None = None
     # functions on this machine: tasks after which a worker process is replaced; None: never
     tasks_per_worker: int | None = None
+    mismatch: str = FAIL  # functions: what to do where the worker's program differs
     price: Annotated[
         Any,  # a number, or by names; kept as rules, see `price_rules`
         Flag(
@@ -195,6 +197,8 @@ class Options:
             object.__setattr__(self, "force", tuple(named))
         if self.trust not in ("content", "mtime"):
             raise InputError(f"{self.trust!r} is nothing to trust: say `content` or `mtime`")
+        if self.mismatch not in (FAIL, WARN):
+            raise InputError(f"mismatch must be 'fail' or 'warn', not {self.mismatch!r}")
         if not (math.isfinite(self.transfer_price) and self.transfer_price >= 0):
             raise InputError(
                 f"the price of transfers must be a number from 0 on, not {self.transfer_price:g}"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from foreplan.errors import InputError
-from foreplan.model.call import Call, Calls, FileRef, Ref
+from foreplan.model.call import MAINS, Call, Calls, FileRef, Ref
 from foreplan.quantities import first_few
 
 PYTHON = f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}"  # code is its own
@@ -279,7 +279,7 @@ def is_own(thing: Any) -> bool:
     """Whether it is of the user's program: others change with their versions only."""
     is_module = type(thing) is types.ModuleType
     home = thing.__name__ if is_module else str(getattr(thing, "__module__", None) or "")
-    if home == "__main__":  # in a worker process too, where that is another file
+    if home in MAINS:  # in a worker process too, where that is another file
         return True
     top = home.partition(".")[0]
     if top in sys.stdlib_module_names or top == "foreplan":

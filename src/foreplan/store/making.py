@@ -24,15 +24,6 @@ class Making:
     trust: str = CONTENT
     note: str = ""  # why there is no recipe
     former: tuple[str, ...] = ()  # files that foreplan made and that match patterns of outputs
-    imports: Mapping[str, str] = field(default_factory=dict)  # what a call counts on where it runs
-
-    def unless(self, other: str) -> tuple[Making, str]:
-        """The same, if nothing that it counts on was another where it ran; else why it is not."""
-        if not other or self.recipe is None:
-            return self, ""
-        name = other.replace(":", ".")
-        note = f"{name} was another where it ran than here: restart the one or the other"
-        return Making(None, note=note), note
 
 
 class Made(NamedTuple):

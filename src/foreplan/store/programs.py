@@ -9,22 +9,21 @@ a digest says the same for the same program, whatever was looked at before, and 
 one name means something else.
 
 Parts of a program that are in modules are imported anew where a function runs, and there they may
-be others: edited since, or long in the memory of a worker. So a call says which it counts on.
+be others: `sites.py` compares them.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
-import importlib
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from foreplan.model import Call
+from foreplan.model.call import MAINS
 from foreplan.store.digests import (
     PLACES,
     PLAIN,
@@ -36,7 +35,7 @@ from foreplan.store.digests import (
 )
 
 VALUE = "value:"  # how contents begin that are of values, not of their pickles
-_MOST = 1_000_000  # things of one value that are taken apart; only knots have more
+MOST = 1_000_000  # things of one value that are taken apart; only knots have more
 _FEW = 50_000  # things of a result; what has more is known by its pickle
 _LONG = 64  # plain values from which on they are taken together
 # what Python derives from the rest of a class, or keeps there for itself
@@ -49,12 +48,13 @@ _DERIVED = frozenset(
     }
 )  # fmt: skip
 # what is in a module besides its content
-_OF_MODULES = frozenset(
+OF_MODULES = frozenset(
     {
         "__name__", "__doc__", "__file__", "__path__", "__cached__", "__spec__", "__loader__",
         "__package__", "__builtins__", "__annotations__", "__warningregistry__",
     }
 )  # fmt: skip
+ABSENT = object()  # what an attribute is that is not there
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 _OF_OBJECTS = ("_ATTR", "_METHOD", "IMPORT_FROM", "IMPORT_NAME")  # operations on names of others
 _WITH_NAMES = frozenset((*dis.hasname, *dis.haslocal, *dis.hasfree))
@@ -66,7 +66,7 @@ class CallDigests:
     """Digests of the functions and arguments of many calls."""
 
     def __init__(self) -> None:
-        self._digesting = _Deep(_MOST)
+        self._digesting = DeepDigesting(MOST)
 
     def parts(self, call: Call) -> tuple[str, str]:
         """Digests of the function, and of the arguments without results.
@@ -87,10 +87,6 @@ class CallDigests:
         finally:
             digesting.contents = None
 
-    def imports(self, call: Call) -> dict[str, str]:
-        """What of its program a call counts on where it is imported: names, and what they are."""
-        return {name: found.hex() for name, found in self._digesting.imports(call).items()}
-
     def _arguments(self, call: Call) -> bytes:
         digesting = self._digesting
         return digesting.take(lambda: digesting.hash("arguments", *digesting.arguments(call)))
@@ -98,45 +94,14 @@ class CallDigests:
 
 def content_of(value: Any) -> str | None:
     """What a result is, whatever process has pickled it; None if only its pickle can tell."""
-    digesting = _Deep(_FEW)
+    digesting = DeepDigesting(_FEW)
     try:
         return VALUE + digesting.take(lambda: digesting.of(value)).hex()
     except ValueError:
         return None
 
 
-def find_other(expected: Mapping[str, str]) -> str:
-    """The first of the names that a call counts on which is something else in this process."""
-    for name, digest in expected.items():
-        module, _, path = name.partition(":")
-        try:
-            found_there = importlib.import_module(module)
-            thing = functools.reduce(getattr, path.split(".") if path else (), found_there)
-            found = _imported_here(name, thing)
-        except Exception:  # it cannot be imported, or looked at
-            return name
-        if found != digest:
-            return name
-    return ""
-
-
-_here: dict[tuple[str, int], tuple[Any, str]] = {}  # as it was when it was first looked at
-
-
-def forget_imported() -> None:
-    """Look again at what is imported here: it may have changed since."""
-    _here.clear()
-
-
-def _imported_here(name: str, thing: Any) -> str:
-    key = (name, id(thing))
-    if key not in _here:
-        digesting = _Deep(_MOST)
-        _here[key] = (thing, digesting.take(lambda: digesting.of(thing)).hex())
-    return _here[key][1]
-
-
-class _Deep(Digesting):
+class DeepDigesting(Digesting):
     """Digests that see all of a program. What they depend on must not be what was met before."""
 
     size = 16
@@ -150,8 +115,6 @@ class _Deep(Digesting):
         self._round: _Round | None = None  # while a program is looked at
         self._things: list[Any] = []  # functions and classes of the program that were met
         self._things_in: dict[int, list[Any]] = {}  # the same of what is known
-        self._parts_of: dict[int, list[Any]] = {}  # all that each leads to
-        self._imports: dict[int, dict[str, bytes]] = {}  # what each counts on
         self._outer, self._inner = self._known, dict[int, bytes]()  # what is known then, and else
 
     def take(self, work: Callable[[], bytes]) -> bytes:
@@ -285,32 +248,7 @@ class _Deep(Digesting):
                 break
             told_apart = len({*now.old.values()})
         self._open, self._round, self._known = opened, None, self._outer
-        self._parts_of[id(thing)] = list(now.found.values())
         return self.hash("program", now.old[id(thing)], *sorted(now.old.values()))
-
-    def imports(self, call: Call) -> dict[str, bytes]:
-        """What a call counts on where it is imported."""
-        self._things = []
-        self.take(lambda: self.of(call.function))
-        self.take(lambda: self.hash("", *self.arguments(call)))
-        found: dict[str, bytes] = {}
-        for thing in dict(zip(map(id, self._things), self._things, strict=True)).values():
-            if id(thing) not in self._imports:
-                self._imports[id(thing)] = self._imported_by(thing)
-            found |= self._imports[id(thing)]
-        return found
-
-    def _imported_by(self, thing: Any) -> dict[str, bytes]:
-        if name := imported_as(thing):
-            return {name: self.of(thing)}
-        found: dict[str, bytes] = {}
-        for part in self._parts_of[id(thing)]:  # it travels itself, but not all that it leads to
-            if name := imported_as(part):
-                found[name] = self.of(part)
-            elif type(part) is types.FunctionType:
-                data = _module_data(part)
-                found |= {name: self.take(partial(self.of, data[name])) for name in data}
-        return found
 
     def _describe(self, thing: Any, before: bytes) -> bytes:
         """A function or a class, by what is known of the others it leads to."""
@@ -323,7 +261,7 @@ class _Deep(Digesting):
     def _describe_module(self, module: types.ModuleType, before: bytes) -> bytes:
         """A module that is handed on: nobody knows what of it is used, so all counts."""
         digests, name = list[bytes](), module.__name__
-        for key in sorted(vars(module).keys() - _OF_MODULES):
+        for key in sorted(vars(module).keys() - OF_MODULES):
             try:
                 digests += [self.of(key), self.of(vars(module)[key])]
             except Exception as error:
@@ -360,28 +298,39 @@ def _of_function(function: types.FunctionType) -> tuple[Any, ...]:
     """What a function is made of."""
     if function.__code__ is DISPATCHER:
         return (tuple(vars(function)["registry"].items()),)
+    _check_loaded(function)
     named = _globals(function)
     for key, value in named.items():
         if type(value) is types.ModuleType:
             named[key] = _NameOfModule(value.__name__)
-    named |= _handed_on(function)
+    named |= handed_on(function)
     given = (function.__defaults__, function.__kwdefaults__, cells_of(function))
     return (function.__code__, *given, function.__dict__, {k: named[k] for k in sorted(named)})
 
 
 def _of_class(kind: type) -> tuple[Any, ...]:
     """What a class is made of."""
-    made = {name: vars(kind)[name] for name in sorted(vars(kind).keys() - _DERIVED)}
-    if not made.get("__annotations__"):  # who only asks for them makes them
-        made.pop("__annotations__", None)
-    made = {k: _bare(v) for k, v in made.items() if not isinstance(v, _SLOTS)}
-    fields = vars(kind).get("__dataclass_fields__", {}).values()
-    if metadata := {field.name: dict(field.metadata) for field in fields if field.metadata}:
+    made = {name: bare(value) for name, value in attributes_of(kind).items()}
+    if metadata := metadata_of(kind):
         made["__dataclass_fields__"] = metadata
     return (type(kind), kind.__bases__, made)
 
 
-def _bare(value: Any) -> Any:
+def attributes_of(kind: type) -> dict[str, Any]:
+    """Return the attributes of a class that Python does not derive from the others."""
+    made = {name: vars(kind)[name] for name in sorted(vars(kind).keys() - _DERIVED)}
+    if not made.get("__annotations__"):  # who only asks for them makes them
+        made.pop("__annotations__", None)
+    return {name: value for name, value in made.items() if not isinstance(value, _SLOTS)}
+
+
+def metadata_of(kind: type) -> dict[str, Any]:
+    """Return the metadata of the fields of a dataclass."""
+    fields = vars(kind).get("__dataclass_fields__", {}).values()
+    return {field.name: dict(field.metadata) for field in fields if field.metadata}
+
+
+def bare(value: Any) -> Any:
     """What an attribute of a class is made of, as far as it hides that."""
     if isinstance(value, property):
         return (value.fget, value.fset, value.fdel)
@@ -393,26 +342,82 @@ def _bare(value: Any) -> Any:
 def _globals(function: types.FunctionType) -> dict[str, Any]:
     """What the global names mean that a function uses, those of the program's modules too."""
     known = function.__globals__
-    found = {name: known[name] for name in _used(function.__code__) if name in known}
-    names = names_of(function.__code__)
-    todo = [*found.values(), *_imported(function)]
-    seen = set()
-    while todo:
-        module = todo.pop()
-        if type(module) is not types.ModuleType or id(module) in seen or not is_own(module):
-            continue
-        seen.add(id(module))
-        for name in names & vars(module).keys():
-            found[f"{module.__name__}.{name}"] = vars(module)[name]
-            todo.append(vars(module)[name])
+    found = {name: known[name] for name in used_names(function.__code__) if name in known}
+    for module, name, value in module_attributes(function):
+        if value is not ABSENT:
+            found[f"{module.__name__}.{name}"] = value
     return found
 
 
-def _module_data(function: types.FunctionType) -> dict[str, Any]:
-    """The data in modules of the program that a function uses, by module and name."""
-    named = {k: v for k, v in _globals(function).items() if "." in k}
-    code = (types.FunctionType, types.ModuleType, type)
-    return {":".join(k.rsplit(".", 1)): v for k, v in named.items() if not isinstance(v, code)}
+def module_attributes(
+    function: types.FunctionType,
+) -> Iterator[tuple[types.ModuleType, str, Any]]:
+    """Yield the attributes of modules that a function may read: module, name and value.
+
+    Of a module of the program these are all that have a name which the code uses, and those that
+    the code reads though they are absent. Of other modules only what the program has put there.
+    """
+    known = function.__globals__
+    names = names_of(function.__code__)
+    used = [known[name] for name in used_names(function.__code__) if name in known]
+    todo = [value for value in (*used, *_loaded(function)) if type(value) is types.ModuleType]
+    seen = set()
+    while todo:
+        module = todo.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        own = is_own(module)
+        for name in names & vars(module).keys():
+            value = vars(module)[name]
+            if type(value) is types.ModuleType:
+                todo.append(value)
+            if own or is_replaced(module, name, value):
+                yield module, name, value
+    yield from _missing_attributes(function)
+
+
+def _missing_attributes(
+    function: types.FunctionType,
+) -> Iterator[tuple[types.ModuleType, str, Any]]:
+    """Yield attributes that a function reads and its modules do not have, but for `__getattr__`."""
+    chains = _handed(function.__code__)
+    local = {module.__name__.rpartition(".")[2]: module for module in _loaded(function)}
+    read = [(function.__globals__ if is_global else local, chain) for is_global, chain in chains]
+    names = _names_imported(function.__code__)
+    read += [(local, f"{short}.{name}") for short in local for name in names]
+    for known, chain in read:
+        first, *others = chain.split(".")
+        value: Any = known.get(first)
+        for name in others:
+            if type(value) is not types.ModuleType or not is_own(value):
+                break
+            module, value = value, vars(value).get(name, ABSENT)
+            if value is ABSENT:
+                value = _get_lazily(module, name)
+                yield module, name, value
+
+
+def _get_lazily(module: types.ModuleType, name: str) -> Any:
+    """Return the attribute that a module's `__getattr__` (PEP 562) makes; ABSENT if none."""
+    if "__getattr__" not in vars(module):
+        return ABSENT
+    return getattr(module, name, ABSENT)
+
+
+_replaced: set[tuple[str, str]] = set()  # attributes that were replaced at some time
+
+
+def is_replaced(module: types.ModuleType, name: str, value: Any) -> bool:
+    """Return whether the program has, or once had, put something else there than was installed."""
+    if type(value) in (functools.partial, types.MethodType):
+        value = value.func if type(value) is functools.partial else value.__func__
+    thing = value if isinstance(value, types.FunctionType | type) else type(value)
+    home = str(thing.__module__ or "")
+    is_mock = home == "unittest.mock" and not isinstance(value, types.FunctionType | type)
+    if is_mock or (home in sys.modules and is_own(thing)):
+        _replaced.add((module.__name__, name))
+    return (module.__name__, name) in _replaced
 
 
 def imported_as(thing: Any) -> str:
@@ -420,7 +425,7 @@ def imported_as(thing: Any) -> str:
     is_module = type(thing) is types.ModuleType
     home = str(thing.__name__ if is_module else thing.__module__)
     module = sys.modules.get(home)
-    if home == "__main__" or module is None or home.partition(".")[0] in _by_value():
+    if home in MAINS or module is None or home.partition(".")[0] in _by_value():
         return ""
     if is_module:
         return f"{home}:" if module is thing else ""
@@ -442,7 +447,7 @@ def _by_value() -> set[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _used(code: types.CodeType) -> frozenset[str]:
+def used_names(code: types.CodeType) -> frozenset[str]:
     """The names that code, and what is nested in it, uses other than as attributes."""
     used = {
         str(step.argval)
@@ -450,12 +455,12 @@ def _used(code: types.CodeType) -> frozenset[str]:
         if step.opcode in dis.hasname and not step.opname.endswith(_OF_OBJECTS)
     }
     inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return frozenset(used).union(*map(_used, inner))
+    return frozenset(used).union(*map(used_names, inner))
 
 
-def _handed_on(function: types.FunctionType) -> dict[str, types.ModuleType]:
+def handed_on(function: types.FunctionType) -> dict[str, types.ModuleType]:
     """The modules of the program that a function does more with than take attributes of them."""
-    imported = [module for module in _imported(function) if is_own(module)]
+    imported = [module for module in _loaded(function) if is_own(module)]
     names = names_of(function.__code__) if imported else set()
     inside = {name: vars(m)[name] for m in imported for name in names & vars(m).keys()}
     inside |= {module.__name__.rpartition(".")[2]: module for module in imported}
@@ -503,15 +508,34 @@ def _others(function: Any, names: list[str]) -> list[str]:
     return [name for name in names if name not in own]
 
 
-def _imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
-    """The modules that a function imports when it runs; an error if one cannot be looked at yet."""
+def _loaded(function: types.FunctionType) -> list[types.ModuleType]:
+    """Return the modules that a function imports when it runs, as far as they are loaded."""
+    return [sys.modules[n] for names in _places(function) for n in names if n in sys.modules]
+
+
+def _places(function: types.FunctionType) -> list[tuple[str, ...]]:
+    """Return the names that each module may have that a function imports when it runs."""
     package = function.__globals__.get("__package__") or ""
-    for name in _imports(function.__code__):
-        places = (name, f"{package}.{name}".strip(".")) if package else (name,)
-        loaded = [sys.modules[place] for place in places if place in sys.modules]
-        yield from loaded
-        if not loaded and _may_be_own(name, package):
-            raise ValueError(f"it imports {name} as it runs: import it with the program")
+    found = sorted(_imports(function.__code__))
+    return [(n, f"{package}.{n}".strip(".")) if package else (n,) for n in found]
+
+
+def _check_loaded(function: types.FunctionType) -> None:
+    """Raise a ValueError if a function imports a module that cannot be looked at yet."""
+    package = function.__globals__.get("__package__") or ""
+    for names in _places(function):
+        if not any(name in sys.modules for name in names) and _may_be_own(names[0], package):
+            raise ValueError(f"it imports {names[0]} as it runs: import it with the program")
+
+
+@functools.lru_cache(maxsize=4096)
+def _names_imported(code: types.CodeType) -> frozenset[str]:
+    """Return the names that code, and what is nested in it, imports from modules."""
+    found = {
+        str(step.argval) for step in dis.get_instructions(code) if step.opname == "IMPORT_FROM"
+    }
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return frozenset(found).union(*map(_names_imported, inner))
 
 
 @functools.lru_cache(maxsize=4096)

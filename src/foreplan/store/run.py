@@ -131,10 +131,6 @@ class RunStore:
         """Return whether this run, which is resumed, has kept the result of a function."""
         return self._survey.own_result(self._numbers[task], self.run, task) is not None
 
-    def imports(self, task: int) -> dict[str, str]:
-        """What a function counts on of its program where it runs; nothing if it has no key."""
-        return self._survey.imports(self._numbers[task])
-
     def may_be_there(self, task: int) -> bool:
         """Whether the result of a task may turn out to be there when it is about to start."""
         self._take_made()

@@ -291,7 +291,7 @@ class Survey:
         self._recipes[task] = recipe
         if recipe is None:
             return Making(None, note=note or NOT_KNOWN)
-        return Making(recipe, statuses, self.asked.trust, imports=self.imports(task))
+        return Making(recipe, statuses, self.asked.trust)
 
     def keys_before(self) -> dict[str, dict[str, str]]:
         """The keys of what is up to date and only comes before what is not, by task and name.
@@ -311,13 +311,6 @@ class Survey:
         """Whether an input was made in this run, and is handed on without the directory."""
         maker = self._graph.maker.get(name) if self.asked.carried else None
         return maker is not None and self.states[maker] is State.DONE and name in self._known
-
-    def imports(self, task: int) -> dict[str, str]:
-        """What a function counts on of its program where it runs; nothing if it has no key."""
-        call = self.calls[task]
-        if call is None or self._check_comparable(call, task):
-            return {}
-        return self._digests.imports(call)
 
     def found(self, task: int, making: Making, run: str = "") -> Result | None:
         """What the recipe of an attempt has given before, if that is on disk; else it must run.

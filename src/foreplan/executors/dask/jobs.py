@@ -66,7 +66,7 @@ class DaskJobs(Jobs):
         self._keeping = threading.Lock()  # no task begins again while its result is written
         self.at_home = {t for call in self.calls or () for t in refs(call) if t >= n}
         self.has_commands = len(work.functions) < n
-        self._functions: dict[int, tuple[Callable[..., Any], bytes]] = {}
+        self._functions: dict[int, tuple[Callable[..., Any], bytes, list[Any]]] = {}
 
     @property
     def advice(self) -> str:
@@ -204,16 +204,17 @@ class DaskJobs(Jobs):
             return run_shell, [job, self.carried, self._held(command)]
         names = {t: self.name_of_result(t) for t in parted(call)}
         context = (self.given(task), names, self.data if files_of(call) else "")
-        imports = None if self.store is None else self.store.imports(task)
         # what is not kept is of Dask's collections, whose functions do not change their arguments
         shared = self.store is None
         alone = shared or is_stateless(call.function)
-        function = self._pickled(call.function) if alone else b""
-        content = self._packed_call(task, call, not alone)
-        more = [self.is_product(task), self._most_kept(task), imports, shared]
+        function, met = self._pickled(call.function) if alone else (b"", [])
+        content, others = self._packed_call(task, call, not alone)
+        program = (self.program.of((*met, *others)).digests, self.may_differ)
+        more = [self.is_product(task), self._most_kept(task), program, shared]
         return run_call, [function, content, pickle.dumps(context), *more]
 
-    def _packed_call(self, task: int, call: Call, with_function: bool) -> bytes:
+    def _packed_call(self, task: int, call: Call, with_function: bool) -> tuple[bytes, list[Any]]:
+        """Return a call as bytes, and the parts of programs in it."""
         place = f"task {self.name(task)!r}"
         if self.shared:
             args, kwargs = replaced((call.args, dict(call.kwargs)), KINDS, self._refer_to_shared)
@@ -240,12 +241,12 @@ class DaskJobs(Jobs):
         number = self._number(value) if is_large(value) else None
         return value if number is None else Ref(number)
 
-    def _pickled(self, function: Callable[..., Any]) -> bytes:
+    def _pickled(self, function: Callable[..., Any]) -> tuple[bytes, list[Any]]:
         """Functions are pickled once; they are kept, so that their ids stay their own."""
         known = self._functions.get(id(function))
         if known is None:
-            known = self._functions[id(function)] = (function, dumps(function))
-        return known[1]
+            known = self._functions[id(function)] = (function, *dumps(function))
+        return known[1:]
 
     def _held(self, command: StartTask) -> Held | None:
         """What a worker lets a command hold: only there is known what ended, and what GPUs are."""
@@ -480,19 +481,20 @@ class DaskJobs(Jobs):
         The run may have noted the result before: then only the store learns that it is kept.
         """
         making = None if attempt is None else self._makings.get(attempt)
-        if self.store is None or making is None or end is None:
+        if end is None:
             return
-        more = (source, end.other, end.seconds)
-        content, warning = self.add_result(task, making, end.value, *more)
-        if source is not None and not end.other:
+        other = end.other or ", ".join(end.changed)
+        content, warning = self.add_result(task, making, end.value, source, other, end.seconds)
+        if self.store is not None and making is not None and source is not None and not other:
             size = len(source) if isinstance(source, bytes) else os.path.getsize(source)
             self._kept[task] = _Kept(making, content, size)
         if is_noted:
             return
-        self.contents[task] = content
-        self.store.note(task, {}, content)
         if warning:
             self.warnings[task] = warning
+        if self.store is not None and making is not None:
+            self.contents[task] = content
+            self.store.note(task, {}, content)
 
     def close(self) -> None:
         """Let go of files."""
@@ -511,8 +513,8 @@ def pack_argument(value: Any) -> Packed:
         raise InputError(f"an argument cannot be pickled: {error}") from None
 
 
-def dumps(value: Any) -> bytes:
-    """Pickled, functions of scripts and closures too."""
+def dumps(value: Any) -> tuple[bytes, list[Any]]:
+    """Pickled, functions of scripts and closures too; and the parts of programs in it."""
     try:
         return packing.dumps(value)
     except Exception as error:

@@ -29,9 +29,10 @@ class TaskMessage(NamedTuple):
     cause: str = ""  # of the reason, see foreplan.model.causes
     used: Mapping[str, Any] | None = None  # see foreplan.executors.usage
     value: str | None = None  # what a function's result is, for the store
-    other: str = ""  # what of its program was another on the worker
+    other: str = ""  # what of its program differed on the worker
     undeclared: Mapping[str, Any] | None = None  # see foreplan.executors.undeclared
     packed: int | None = None  # bytes of a result that the worker holds to be brought home
+    changed: Sequence[str] = ()  # what of its program tasks have changed on the worker
 
 
 class CopyMessage(NamedTuple):

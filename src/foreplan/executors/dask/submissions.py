@@ -343,9 +343,9 @@ class Submissions:
         if self._jobs.is_in_directory(task):
             return []
         if self._jobs.call(task) is not None:
-            given = self._jobs.given(task)
-            self._bring_files([number for number in given if self._items.result(number) is None])
-            submission.given = tuple(map(self._key_of, given))
+            numbers = self._jobs.given(task)
+            self._bring_files([number for number in numbers if self._items.result(number) is None])
+            submission.given = tuple(map(self._key_of, numbers))
             return [TaskRef(key) for key in submission.given]
         results = [self._items.result(producer) for producer in self._jobs.inputs[task]]
         submission.given = tuple(result.key for result in results if result is not None)

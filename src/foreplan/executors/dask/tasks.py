@@ -431,26 +431,27 @@ def run_call(
     context: bytes,
     product: bool,
     limit: float,
-    imports: Mapping[str, str] | None,
+    program: tuple[Mapping[str, str], bool],
     shared: bool,
     inputs: Sequence[Any],
 ) -> Any:
     """Call a function; what it raises is reported, so it never reaches the client as an object.
 
     The result of a product is packed for the client; that of another task is held for it as well,
-    if it has at most `limit` bytes. If the client is to know what the result is, `imports` are what
-    the function counts on of its program. If results are `shared`, functions are taken not to
-    change their arguments, as is the convention of Dask's collections; else each has its own.
+    if it has at most `limit` bytes. `program` are the sites that the function counts on (see
+    foreplan.store.sites), and whether they may differ here. If results are `shared`, functions are
+    taken not to change their arguments, as is the convention of Dask's collections, and the client
+    need not know what the result is; else each function has its own arguments.
     """
     reporter, key = _reporter()
     begin, result, meter, copies = time.perf_counter(), None, None, _CopyMeter()
     doing = "the call cannot be loaded: "
     try:
+        other, changed = _compare(*program)
         tasks, names, folder = pickle.loads(context)
         given = dict(zip(tasks, inputs, strict=True))
         call, args, kwargs = load_call(arguments, copies.loader(given), names, folder)
         call = _loaded(function) if function else call
-        other = _find_other(imports) if imports else ""
         meter, begin, doing = ThreadMeter(), time.perf_counter(), ""
         with reporter.pulse.call(key), ending_children():
             result = await_result(call(*args, **kwargs))
@@ -460,9 +461,9 @@ def run_call(
         if product or not (shared or is_immutable(result)):
             packed = copies.keep(result, shared)
         kept = packed if product else _pack_within(result, packed, limit)
-        content = None if imports is None else _content_of(result, packed or kept)
+        content = None if shared else _content_of(result, packed or kept)
         used |= copies.used()
-        end = TaskMessage(key, seconds, used=used, other=other, value=content)
+        end = TaskMessage(key, seconds, used=used, other=other, changed=changed, value=content)
         if packed is not None:
             result, end = packed, end._replace(size=packed.__sizeof__())
         if kept is not None and kept.__sizeof__() <= SMALL:
@@ -471,14 +472,14 @@ def run_call(
         elif kept is not None and not product and reporter.hold_packed(key, kept, limit):
             end = end._replace(packed=kept.__sizeof__())
     except BaseException as error:  # a task that calls sys.exit must not end the worker
-        result = None
+        result, cause = None, _cause_of(error)
         end = TaskMessage(
             key,
             time.perf_counter() - begin,
             reason=_reason_of(error, doing),
-            tail=_last_lines(traceback.format_exc()),
-            error=_pickled(error),
-            cause="out-of-memory" if isinstance(error, MemoryError) else "exit",
+            tail="" if cause == "program" else _last_lines(traceback.format_exc()),
+            error=None if cause == "program" else _pickled(error),
+            cause=cause,
             used=None if meter is None else meter.read(),
         )
     reporter.records[key] = end
@@ -505,16 +506,24 @@ def _pack_within(result: Any, packed: Packed | None, limit: float) -> Packed | N
         return None
 
 
+def _cause_of(error: BaseException) -> str:
+    if type(error).__name__ == "ProgramError":
+        return "program"
+    return "out-of-memory" if isinstance(error, MemoryError) else "exit"
+
+
 def _reason_of(error: BaseException, doing: str) -> str:
-    if type(error).__name__ == "NoPartError":  # it says all itself
+    if type(error).__name__ in ("NoPartError", "ProgramError"):  # it says all itself
         return str(error)
     return doing + "".join(traceback.format_exception_only(error)).strip()[-500:]
 
 
-def _find_other(imports: Mapping[str, str]) -> str:
-    from foreplan.store.programs import find_other
+def _compare(sites: Mapping[str, str], may_differ: bool) -> tuple[str, tuple[str, ...]]:
+    if not sites:
+        return "", ()
+    from foreplan.store.sites import compare_program
 
-    return find_other(imports)
+    return compare_program(sites, may_differ, f"the worker {get_worker().address}")
 
 
 def _content_of(result: Any, packed: Packed | None) -> str:

@@ -331,8 +331,9 @@ class _Lane:
             fixed=given.fixed,
             limit=given.limit,
             timeout=jobs.timeout(task),
-            imports=None if order.making is None else order.making.imports,
-            known=order.making is not None and order.making.recipe is not None,
+            is_kept=order.making is not None,
+            program=jobs.program,
+            may_differ=jobs.may_differ,
         )
         outcome = self._worker.run(job, stop)
         if outcome.shortage is not None and not stop.asked:
@@ -360,6 +361,7 @@ class _Lane:
         content, warning = self._jobs.add_result(
             task, order.making, outcome.content, source, outcome.other, outcome.seconds
         )
+        warning = warning or self._jobs.warn_of_changes(task, outcome.changed)
         os.replace(source, path)
         if self._jobs.store is not None:
             self._jobs.store.note(task, {}, content)

@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 if __name__ == "__main__":  # foreplan may be where only the program's own path leads to
@@ -93,12 +94,14 @@ class _Worker:
         self._runs = 0
         self._dir = ""
         self._is_changed = False  # files of its modules have changed since it imported them
+        self._fitting = set[str]()  # tokens of programs that are here what this run has
         self._ended: float = 0
 
     def begin_run(self, hello: Mapping[str, Any]) -> None:
         """Be as a new process would be, as far as that can be: tasks of other runs ran here."""
         self._runs += 1
         self._dir = hello["dir"]
+        self._fitting.clear()
         self._mark.set(hello["home"])
         self._ended = _count_ended()
         sys.path[:] = hello["path"]
@@ -106,8 +109,6 @@ class _Worker:
             self._is_changed = not self._modules.are_unchanged()
             _reset_environment(self._environment)
             importlib.invalidate_caches()
-            if (programs := sys.modules.get("foreplan.store.programs")) is not None:
-                programs.forget_imported()
             try:
                 os.chdir(self._dir)
             except OSError:
@@ -125,17 +126,29 @@ class _Worker:
             call = receive_part(self._channel)
             if call is None:
                 return
-            if self._runs > 1 and (self._is_changed or not _fits(request)):
+            if self._runs > 1 and not self._can_serve(request["program"]):
                 send(self._channel, {"attempt": request["attempt"], "unfit": True})
                 return
             send(self._channel, self._call(request, call))
+
+    def _can_serve(self, program: dict[str, Any] | None) -> bool:
+        """Return whether tasks of other runs have left the program as a new process would have it.
+
+        What tasks of this run change is put right before each call.
+        """
+        token = "" if program is None else program["token"]
+        if self._is_changed or (token not in self._fitting and not _fits(program)):
+            return False
+        self._fitting.add(token)
+        return True
 
     def _call(self, request: Mapping[str, Any], call: bytearray) -> dict[str, Any]:
         begin = time.time_ns()
         with _print_to(request["log"]):
             meter = self._measure()
+            agree = partial(_agree, self._channel, request["program"])
             with ending_children():  # what is pickled may fork, too
-                reply = _answer(request, call, self._dir)
+                reply = answer(request, call, self._dir, agree)
             reply["attempt"] = request["attempt"]
             reply["used"] = {} if meter is None else meter.read()
         self._modules.note(begin)
@@ -237,16 +250,15 @@ def _count_ended() -> float:
     return float("nan")
 
 
-def _fits(request: Mapping[str, Any]) -> bool:
+def _fits(program: dict[str, Any] | None) -> bool:
     """Return whether the program is here what a call counts on, after tasks of other runs."""
+    if program is None:
+        return True
     try:
-        if request["known"]:
-            return not _other(request["imports"])
-        from foreplan.store.digests import is_own
+        from foreplan.store.sites import HERE
     except ImportError:
         return False
-    loaded = [module for name, module in sys.modules.items() if name != "__main__"]
-    return not any(getattr(module, "__file__", None) and is_own(module) for module in loaded)
+    return not HERE.compare(HERE.sites(program["token"], program["digests"]))
 
 
 def _meter() -> Callable[[], Any]:
@@ -258,7 +270,26 @@ def _meter() -> Callable[[], Any]:
     return UsageMeter
 
 
-def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[str, Any]:
+def _agree(channel: socket.socket, program: dict[str, Any] | None, is_loaded: bool) -> str:
+    """Have the program be here what a call counts on; return what differs all the same."""
+    if program is None:
+        return ""
+    from foreplan.executors.local.agreement import agree
+
+    return agree(channel, program, is_loaded)
+
+
+def answer(
+    request: Mapping[str, Any],
+    call: bytes | bytearray,
+    folder: str,
+    agree: Callable[[bool], str],
+) -> dict[str, Any]:
+    """Make a call and return how it ended.
+
+    `agree` makes sure that the program is here what the call counts on, before and after the call
+    is loaded, and returns what differs all the same.
+    """
     for name, value in request["environment"].items():
         if value is None:
             os.environ.pop(name, None)
@@ -267,7 +298,6 @@ def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[st
     begin = time.perf_counter()
     doing = "its arguments cannot be unpickled"
     try:
-        imports = request["imports"]
         with _held_to(request["data_limit"]):
             results = {int(task): path for task, path in request["results"].items()}
             names = {int(task): name for task, name in request["names"].items()}
@@ -275,8 +305,9 @@ def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[st
             def load_result(task: int) -> Any:
                 return packing.load(results[task])
 
+            other = agree(False)
             function, args, kwargs = load_call(call, load_result, names, folder)
-            other = _other(imports) if imports else ""
+            other = other or agree(True)
             doing, begin = "", time.perf_counter()
             with ending_children():
                 result = await_result(function(*args, **kwargs))
@@ -284,23 +315,14 @@ def _answer(request: Mapping[str, Any], call: bytearray, folder: str) -> dict[st
             doing = "its result cannot be kept"
             same = (*results.values(), *request["former"])
             size = packing.write(request["result"], result, same)
-            content = None if imports is None else _content(result)
+            content = _content(result) if request["is_kept"] else None
     except BaseException as error:  # whatever it is, it must be told, not end the process
         if isinstance(error, Exception) and request["error"]:
             with contextlib.suppress(Exception):  # it is told in words anyway
                 packing.write(request["error"], error)
         seconds = time.perf_counter() - begin
-        full = isinstance(error, MemoryError)
-        return {"seconds": seconds, "out_of_memory": full, **_tell_error(error, doing)}
+        return {"seconds": seconds, **_tell_error(error, doing)}
     return {"seconds": seconds, "size": size, "content": content, "other": other}
-
-
-def _other(imports: Mapping[str, str]) -> str:
-    try:
-        from foreplan.store.programs import find_other
-    except ImportError:
-        return next(iter(imports))
-    return find_other(imports)
 
 
 def _content(result: Any) -> str | None:
@@ -332,13 +354,16 @@ def _tell_error(error: BaseException, doing: str) -> dict[str, str]:
     inner = error.__traceback__.tb_next if error.__traceback__ else None  # below this file
     lines = "".join(traceback.format_exception(type(error), error, inner)).splitlines()
     last = traceback.format_exception_only(type(error), error)[-1].strip()[:_LONGEST_LINE]
-    if type(error).__name__ == "NoPartError":  # it says all itself
+    name = type(error).__name__
+    if name in ("NoPartError", "ProgramError"):  # it says all itself
         doing, last = "", str(error)
     if __name__ == "__main__":  # a process of this file, whose stderr is the attempt's log
         print("\n".join(lines), file=sys.stderr)
+    cause = "program" if name == "ProgramError" else "exit"
     return {
         "error": f"{doing}: {last}" if doing else last,
-        "traceback": "\n".join(lines[-_TRACE_LINES:]),
+        "traceback": "" if name == "ProgramError" else "\n".join(lines[-_TRACE_LINES:]),
+        "cause": "out-of-memory" if isinstance(error, MemoryError) else cause,
     }
 
 

@@ -15,6 +15,7 @@ from foreplan.executors.calls import pack_call
 from foreplan.executors.command import killed_by
 from foreplan.executors.gpus import VISIBLE
 from foreplan.executors.limits import Fence, Limit, allocated, make_fence
+from foreplan.executors.local.agreement import Agreed, Agreement
 from foreplan.executors.local.function_worker import receive, send
 from foreplan.executors.local.worker_processes import POOL, Settings, WorkerProcess
 from foreplan.executors.open_files import is_shortage
@@ -23,8 +24,9 @@ from foreplan.executors.shared_arguments import SharedFiles
 from foreplan.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from foreplan.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
 from foreplan.model.call import Call
-from foreplan.model.causes import EXIT, LOST, OUT_OF_MEMORY, SYSTEM, TIME_OUT, USED
+from foreplan.model.causes import LOST, OUT_OF_MEMORY, SYSTEM, TIME_OUT, USED
 from foreplan.quantities import duration
+from foreplan.store.sites import ProgramSites, Sites
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ class FunctionJob:
     timeout: float | None = None
     fixed: Mapping[str, str | None] = field(default_factory=dict)  # from the process's start on
     limit: Limit | None = None  # what it is held to
-    # what it counts on of its program there; None: the store does not want to know of it
-    imports: Mapping[str, str] | None = None
-    known: bool = False  # `imports` are all that it counts on
+    is_kept: bool = False  # the store wants to know what the result is
+    program: ProgramSites | None = None  # that the worker must have; None: it is not compared
+    may_differ: bool = False  # the function is called also where the program differs
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class FunctionOutcome:
     seconds: float = 0.0
     size: int = 0  # of the pickled result
     content: str | None = None  # what the result is, if more than its pickle tells
-    other: str = ""  # what of its program was another there
+    other: str = ""  # what of its program differed there
+    changed: tuple[str, ...] = ()  # what of its program tasks before it have changed there
     problem: str | None = None
     own_fault: bool = True
     tail: str = ""
@@ -82,20 +85,23 @@ class FunctionWorker:
         self.may_leave_processes = False  # that have left their group
         self._fixed: Mapping[str, str | None] = {}
         self._fence: Fence | None = None
+        self._agreed = Agreed()
 
     def run(self, job: FunctionJob, stop: Stop) -> FunctionOutcome:
         """Make a call; whatever happens is told by the outcome."""
         try:
-            payload = pack_call(job.call, shared=self._shared)
+            payload, met = pack_call(job.call, shared=self._shared)
+            sites = None if job.program is None else job.program.of(met)
         except InputError as error:  # it says all itself
             return FunctionOutcome(problem=str(error), cause=SYSTEM)
         except Exception as error:  # pickling calls code of the objects, which may raise anything
             what = f"{type(error).__name__}: {error}"
             problem = f"it cannot be sent to a worker process: {what}"
             return FunctionOutcome(problem=problem, cause=SYSTEM)
+        agreement = Agreement(sites or Sites("", {}), job.may_differ)
         before = oom_kills()
         try:
-            reply, timed_out = self._call(job, payload, stop)
+            reply, timed_out = self._call(job, payload, agreement, stop)
         except OSError as error:
             self.end()
             if is_shortage(error):
@@ -113,7 +119,8 @@ class FunctionWorker:
             self.end()
         keep_logs(job.live_log, job.log)
         killed = code == -signal.SIGKILL and not timed_out and oom_kills() > before
-        outcome = replace(_outcome(job, reply, timed_out, code, killed), used=used)
+        outcome = _outcome(job, reply, timed_out, code, killed)
+        outcome = replace(outcome, used=used, changed=tuple(agreement.changed))
         if not refused or timed_out or stop.asked:
             return outcome
         return replace(outcome, problem=refused, own_fault=True, cause=OUT_OF_MEMORY)
@@ -134,11 +141,11 @@ class FunctionWorker:
         fence = self._fence
         if fence is None:
             return ""
-        full = fence.has_killed if reply is None else bool(reply.get("out_of_memory"))
+        full = fence.has_killed if reply is None else reply.get("cause") == OUT_OF_MEMORY
         return fence.explain(used) if full else ""
 
     def _call(
-        self, job: FunctionJob, payload: bytes, stop: Stop
+        self, job: FunctionJob, payload: bytes, agreement: Agreement, stop: Stop
     ) -> tuple[dict[str, Any] | None, bool]:
         """Have a process make a call: the reply, if there is one, and whether the time was up.
 
@@ -150,7 +157,7 @@ class FunctionWorker:
             worker.tasks += 1
             self._hold(worker.process.pid, job.limit)
             with stop.aim_at(worker.process.pid):
-                reply, timed_out = self._ask(job, payload, worker)
+                reply, timed_out = self._ask(job, payload, agreement, worker)
             if reply is None or "unfit" not in reply:
                 return reply, timed_out
             self.end()
@@ -168,6 +175,7 @@ class FunctionWorker:
         """A process that rests, if it would be started like this."""
         if job.limit is not None:  # memory of former calls would count
             return None
+        self._agreed = Agreed()
         worker = POOL.take(self._settings_for(job), self._most)
         if worker is not None:
             worker.greet(self._home)
@@ -186,6 +194,7 @@ class FunctionWorker:
         return allocated(self._worker.process.pid) > limit.memory / 2
 
     def _start(self, job: FunctionJob) -> WorkerProcess:
+        self._agreed = Agreed()
         with contextlib.ExitStack() as logs:
             out, err = (
                 logs.enter_context(open(open_log(job.live_log + e), "ab")) for e in LOG_ENDS
@@ -195,7 +204,7 @@ class FunctionWorker:
         return worker
 
     def _ask(
-        self, job: FunctionJob, payload: bytes, worker: WorkerProcess
+        self, job: FunctionJob, payload: bytes, agreement: Agreement, worker: WorkerProcess
     ) -> tuple[dict[str, Any] | None, bool]:
         """The reply, if there is one, and whether the time was up."""
         request = {
@@ -208,8 +217,8 @@ class FunctionWorker:
             "names": {str(task): name for task, name in job.names.items()},
             "environment": dict(job.environment),
             "data_limit": None if self._fence is None else self._fence.data_limit,
-            "imports": None if job.imports is None else dict(job.imports),
-            "known": job.known,
+            "is_kept": job.is_kept,
+            "program": self._agreed.request(agreement.sites),
         }
         with contextlib.suppress(ConnectionError):
             send(worker.channel, request, payload)
@@ -221,8 +230,11 @@ class FunctionWorker:
             left = None if until is None else max(0.0, until - time.monotonic())
             ready = wait_readable(watched, left)
             reply = receive(worker.channel) if channel in ready else None
+            if reply is not None and "differs" in reply:
+                with contextlib.suppress(ConnectionError):
+                    agreement.answer(reply, worker.channel)
             # an answer of another attempt is of a process that a former function has left behind
-            if reply is None or reply.get("attempt") == job.attempt:
+            elif reply is None or reply.get("attempt") == job.attempt:
                 return reply, not ready
 
     def rest(self) -> None:
@@ -270,10 +282,8 @@ def _outcome(
         return FunctionOutcome(reply["seconds"], reply["size"], reply["content"], reply["other"])
     tail, log = tail_of(job.log)
     if reply is not None:
-        cause = OUT_OF_MEMORY if reply["out_of_memory"] else EXIT
-        return FunctionOutcome(
-            reply["seconds"], problem=reply["error"], tail=reply["traceback"], log=log, cause=cause
-        )
+        problem, tail, cause = reply["error"], reply["traceback"], reply["cause"]
+        return FunctionOutcome(reply["seconds"], problem=problem, tail=tail, log=log, cause=cause)
     if timed_out:
         problem = f"it took longer than its time-out of {duration(job.timeout or 0.0)}"
         return FunctionOutcome(

@@ -1,0 +1,465 @@
+"""The places of a program that a call counts on, and their comparison with a worker.
+
+A site is an attribute of a module (`lib:CONFIG`) or of a class in one (`lib:Model.predict`). The
+program may have set it since the module was imported, and a worker imports the module anew. So a
+call travels with the digests of all sites that it leads to. The rules:
+
+- A function or a class that is imported by its name counts at its own site only; wherever else it
+  is met it counts as that name. What is not (of the script, a closure) counts with its content.
+- `lib:Model` is the skeleton of a class, `lib:Model.` and `lib:` are the names of all attributes.
+- What cannot be compared, as a lock, counts as its type.
+- A worker looks at a site before every call, for tasks may set it as well; but at large data only
+  whether it is the same object.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import importlib
+import os
+import sys
+import threading
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from foreplan.quantities import first_few
+from foreplan.store.digests import PLAIN, cells_of, is_own
+from foreplan.store.programs import (
+    ABSENT,
+    DISPATCHER,
+    MOST,
+    OF_MODULES,
+    DeepDigesting,
+    attributes_of,
+    bare,
+    handed_on,
+    imported_as,
+    metadata_of,
+    module_attributes,
+    used_names,
+)
+
+_LARGE = 1 << 20  # bytes, or things, of data that are not looked at again before every call
+_MANY = 10_000
+_OPAQUE = "opaque-"  # how the digest begins of what cannot be compared
+
+
+class Sites(NamedTuple):
+    """The sites of some calls: their digests by name, and one of all."""
+
+    token: str
+    digests: Mapping[str, str]
+    has_classes: bool = False  # some classes travel, and may register themselves when they arrive
+
+
+class Names(tuple[str, ...]):
+    """The names of all attributes of a class or module."""
+
+    __slots__ = ()
+
+
+def name_of(thing: Any) -> str:
+    """Return the site by whose name a part of the program is imported; empty if it travels."""
+    name = imported_as(thing)
+    return "" if name.endswith(".__wrapped__") else name
+
+
+def home_of(function: types.FunctionType) -> str:
+    """Return the name of the module that holds a function's globals; empty if they travel."""
+    home = str(function.__globals__.get("__name__") or "")
+    module = sys.modules.get(home)
+    if module is None or vars(module) is not function.__globals__ or not imported_as(module):
+        return ""
+    return home
+
+
+def look_up(site: str) -> Any:
+    """Return the value of a site in this process; ABSENT if there is none."""
+    home, _, path = site.partition(":")
+    module = sys.modules.get(home) or importlib.import_module(home)
+    value: Any = module
+    for name in path.split("."):
+        if not name:
+            return _names_in(module) if value is module else Names(sorted(_attributes(value)))
+        if not isinstance(value, types.ModuleType | type):
+            return ABSENT
+        lazy = value is module and name not in vars(module) and "__getattr__" in vars(module)
+        value = getattr(module, name, ABSENT) if lazy else vars(value).get(name, ABSENT)
+    return value
+
+
+def _names_in(module: types.ModuleType) -> Names:
+    """Return the names in a module but for its own modules, which come as others import them."""
+    return Names(
+        sorted(
+            name
+            for name in vars(module).keys() - OF_MODULES
+            if getattr(vars(module)[name], "__name__", "") != f"{module.__name__}.{name}"
+        )
+    )
+
+
+def _attributes(kind: type) -> dict[str, Any]:
+    """Return the attributes of a class without the data that libraries keep there for themselves.
+
+    That has names as `__mapper__` and is often made only when it is first needed.
+    """
+    return {
+        name: value
+        for name, value in attributes_of(kind).items()
+        if not (name.startswith("__") and name.endswith("__")) or callable(bare(value))
+    }
+
+
+class _SiteDigesting(DeepDigesting):
+    """The digest of one site, in which parts of modules count by their names."""
+
+    def __init__(self, site: str) -> None:
+        super().__init__(MOST)
+        self._site = site
+        self.bytes = 0
+        self.is_fixed = False  # no task can change the value
+
+    @property
+    def things(self) -> list[Any]:
+        """The parts of the program that were met."""
+        return self._things
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether to look at the value before every call would take too long."""
+        return self.bytes > _LARGE or self._taken > _MANY
+
+    def hash(self, kind: str, *parts: bytes | memoryview) -> bytes:
+        """One digest for several."""
+        self.bytes += sum(map(len, parts))
+        return super().hash(kind, *parts)
+
+    def of_site(self, value: Any) -> str:
+        """Return the digest of the site's value; of what cannot be compared, of its type."""
+        self.is_fixed = _is_fixed(value)
+        if value is ABSENT:
+            return "absent"
+        if type(value) is Names:
+            return self.hash("names", *map(str.encode, value)).hex()
+        if type(value) is types.ModuleType:
+            return self.hash("module", value.__name__.encode()).hex()
+        try:
+            return self.take(lambda: self.of(bare(value))).hex()
+        except ValueError:
+            size = len(value) if type(value) in (list, tuple, set, dict) else 0
+            kind = f"{type(value).__module__}.{type(value).__qualname__} {size}".encode()
+            code = self.code(value.__code__) if type(value) is types.FunctionType else b""
+            return _OPAQUE + self.hash("opaque", kind, code).hex()
+
+    def _part_of_program(self, thing: Any) -> bytes:
+        name = name_of(thing) if is_own(thing) else ""
+        if not name:
+            return super()._part_of_program(thing)
+        self._things.append(thing)
+        if name != self._site:
+            return self.hash("imported", name.encode())
+        self._site = ""  # a function may hold itself
+        parts: tuple[Any, ...]
+        if isinstance(thing, type):
+            slots = vars(thing).get("__slots__")
+            parts = (type(thing), thing.__bases__, metadata_of(thing), slots)
+        elif thing.__code__ is DISPATCHER:
+            parts = (tuple(vars(thing)["registry"].items()),)
+        else:
+            given = (thing.__defaults__, thing.__kwdefaults__, cells_of(thing))
+            parts = (thing.__code__, *given, thing.__dict__)
+        return self.hash("part", thing.__qualname__.encode(), *map(self.of, parts))
+
+
+def _is_fixed(value: Any) -> bool:
+    """Return whether no task can change a value but by putting another one in its place."""
+    if isinstance(value, type):
+        return not is_own(value) or bool(name_of(value))  # its attributes are sites themselves
+    if type(value) is not types.FunctionType:
+        # a function that is compiled, or has a cache: that it was called cannot be seen
+        is_wrapper = callable(value) and hasattr(value, "__wrapped__") and not is_own(type(value))
+        return type(value) in PLAIN or type(value) in (types.ModuleType, Names) or is_wrapper
+    if not home_of(value) and is_own(value):  # its globals have come with it
+        return False
+    given = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    return not (value.__closure__ or value.__dict__) and PLAIN.issuperset(map(type, given))
+
+
+def digest_of(site: str, value: Any) -> str:
+    """Return the digest that a site has with a value."""
+    return _SiteDigesting(site).of_site(value)
+
+
+class ProgramSites:
+    """The sites that the calls of a run count on, as they are in this process."""
+
+    def __init__(self) -> None:
+        self._walked: dict[tuple[int, bool], tuple[dict[str, str], list[Any]]] = {}
+        self._whole: dict[tuple[int, ...], Sites] = {}
+        self._kept: list[Any] = []  # so that no other object gets its id
+        # what cannot be compared is sent anew in every run, for it may have changed
+        self._mark = f"#{os.urandom(8).hex()}"
+        self._lock = threading.Lock()
+
+    def of(self, met: Iterable[Any]) -> Sites:
+        """Return the sites of a call, given the functions, classes and modules of its pickle."""
+        own = {id(thing): thing for thing in met if is_own(thing)}
+        key = tuple(own)
+        with self._lock:
+            if key not in self._whole:
+                self._kept += own.values()
+                self._whole[key] = self._find(list(own.values()))
+            return self._whole[key]
+
+    def _find(self, pickled: list[Any]) -> Sites:
+        found: dict[str, str] = {}
+        # what travels has met with the pickle all that it leads to, but for what is in modules
+        todo = [(thing, not name_of(thing)) for thing in _without_named(pickled)]
+        seen = set[int]()
+        while todo:
+            thing, travels = todo.pop()
+            if id(thing) in seen:
+                continue
+            seen.add(id(thing))
+            sites, more = self._walk(thing, travels)
+            found |= sites
+            todo += [(part, False) for part in more]
+        found = dict(sorted(found.items()))
+        whole = hashlib.blake2b(repr(found).encode(), digest_size=16)
+        has_classes = any(isinstance(thing, type) and not name_of(thing) for thing in pickled)
+        return Sites(whole.hexdigest() if found else "", found, has_classes)
+
+    def _walk(self, thing: Any, travels: bool) -> tuple[dict[str, str], list[Any]]:
+        """Return the sites of one part of the program, and the parts that it leads to."""
+        key = (id(thing), travels)
+        if key not in self._walked:
+            self._kept.append(thing)
+            sites, loose = _sites_of(thing)
+            digests = dict[str, str]()
+            more = list[Any]()
+            for site, value in sites.items():
+                digesting = _SiteDigesting(site)
+                found = digesting.of_site(value)
+                digests[site] = found + self._mark if found.startswith(_OPAQUE) else found
+                more += digesting.things
+            for part in () if travels else loose:
+                digesting = _SiteDigesting("")
+                digesting.of_site([part])
+                more += digesting.things
+            if travels:
+                more += _modules_in(loose)
+            self._walked[key] = digests, more
+        return self._walked[key]
+
+
+def _without_named(things: Sequence[Any]) -> list[Any]:
+    """Return the things without the modules of which the functions among them only read names."""
+    named = set[int]()
+    for thing in things:
+        if type(thing) is types.FunctionType:
+            known = thing.__globals__
+            named |= {id(known[n]) for n in used_names(thing.__code__) if n in known}
+    return [t for t in things if type(t) is not types.ModuleType or id(t) not in named]
+
+
+def _modules_in(value: Any) -> list[Any]:
+    """Return the modules of the program in nested lists, tuples, sets and dicts."""
+    found = list[Any]()
+    todo, seen = [value], set[int]()
+    while todo:
+        part = todo.pop()
+        if type(part) is types.ModuleType and is_own(part):
+            found.append(part)
+        elif type(part) in (list, tuple, set, frozenset, dict) and id(part) not in seen:
+            seen.add(id(part))
+            todo += part.values() if type(part) is dict else part
+    return found
+
+
+def _sites_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Return the sites that a part of a program names, and what else it holds."""
+    if type(thing) is types.ModuleType:
+        return _sites_of_module(thing), []
+    name = name_of(thing)
+    if isinstance(thing, type):
+        attributes = _attributes(thing)
+        if not name:
+            return {}, [*thing.__bases__, *map(bare, attributes.values())]
+        own = {f"{name}.{key}": value for key, value in attributes.items()}
+        return {name: thing, f"{name}.": Names(sorted(attributes)), **own}, []
+    sites = {name: look_up(name)} if name else {}  # a class may hold it as a static method
+    home, known = home_of(thing), thing.__globals__
+    used = used_names(thing.__code__)
+    for key in used if home else ():
+        if key in known or not hasattr(builtins, key):
+            sites[f"{home}:{key}"] = known.get(key, ABSENT)
+    for module, key, value in module_attributes(thing):
+        if imported_as(module) or not is_own(module):
+            sites[f"{module.__name__}:{key}"] = value
+    loose: list[Any] = [*handed_on(thing).values()]
+    if not name:
+        loose += [thing.__defaults__, thing.__kwdefaults__, cells_of(thing), thing.__dict__]
+    if not home:
+        loose += [v for key in used if (v := known.get(key)) is not None and _is_data(v)]
+    return sites, loose
+
+
+def _is_data(value: Any) -> bool:
+    return type(value) not in PLAIN and type(value) is not types.ModuleType
+
+
+def _sites_of_module(module: types.ModuleType) -> dict[str, Any]:
+    """Return the sites of a module that is handed on: nobody knows what of it is used."""
+    name = imported_as(module)
+    if not name:
+        return {}
+    inside = {name + key: vars(module)[key] for key in sorted(vars(module).keys() - OF_MODULES)}
+    return {name: _names_in(module), **inside}
+
+
+# ---- in the worker
+
+
+class _Accepted(NamedTuple):
+    """A site that was found, or made, to be as expected."""
+
+    expected: str
+    value: Any
+    digest: str  # as this process finds it, which may differ for what came by a pickle
+    is_settled: bool  # no task can change it, or it is too large to be looked at again
+
+
+class ProgramError(Exception):
+    """A worker has another program than a call counts on."""
+
+
+class Difference(NamedTuple):
+    """A site that is not as expected."""
+
+    site: str
+    problem: str = ""  # why it cannot be looked at
+    by_task: bool = False  # it was as expected before
+
+
+def tell(differences: Sequence[Difference], where: str, problem: str = "", how: str = "") -> str:
+    """Return what differs, where, and what to do; `problem` is why it cannot be made the same."""
+    for found in differences:
+        if found.problem:
+            module = found.site.partition(":")[0]
+            return f"{where} cannot import {module}, which the function needs: {found.problem}"
+    names = first_few(found.site.strip(".:").replace(":", ".") for found in differences)
+    why = f" ({problem})" if problem else ""
+    return (
+        f"the program and {where} differ in {names}{why}: pass it as an argument, {how}or set it "
+        "where the module is imported; mismatch='warn' calls the function all the same, and does "
+        "not keep the result"
+    )
+
+
+WITH_OTHER_PROGRAM = "it was called though its worker and the program differ in"
+
+
+def changes_of_tasks(task: str, sites: Sequence[str]) -> str:
+    """Return what to tell of sites that tasks have changed in their worker process."""
+    return (
+        f"{task}: earlier tasks in its worker process have changed {first_few(sites)}; every task "
+        "begins with what the program has there. Keep what later tasks may use in a function with "
+        "functools.cache"
+    )
+
+
+class WorkerProgram:
+    """The program as this worker process has it."""
+
+    def __init__(self) -> None:
+        self._sites: dict[str, Mapping[str, str]] = {}
+        self._accepted: dict[str, _Accepted] = {}
+        self._originals: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def sites(self, token: str, digests: Mapping[str, str] | None) -> Mapping[str, str]:
+        """Return the sites of a token, which come with it only the first time."""
+        if digests is not None:
+            self._sites[token] = digests
+        return self._sites[token]
+
+    def compare(self, expected: Mapping[str, str]) -> list[Difference]:
+        """Return the sites that differ from what a call expects."""
+        with self._lock:
+            found = (self._compare(site, digest) for site, digest in expected.items())
+            return [difference for difference in found if difference is not None]
+
+    def _compare(self, site: str, expected: str) -> Difference | None:
+        try:
+            value = look_up(site)
+        except Exception as error:  # modules run code when they are imported
+            return Difference(site, f"{type(error).__name__}: {error}")
+        known = self._accepted.get(site)
+        if known is not None and known.expected != expected:
+            known = None
+        if known is not None and known.is_settled and _is_same(known.value, value):
+            return None
+        accepted = _accept(site, value, expected)
+        is_put = site in self._originals and value is not self._originals[site]
+        wanted = expected if is_put else expected.partition("#")[0]
+        if accepted.digest == (wanted if known is None else known.digest):
+            self._accepted[site] = accepted
+            return None
+        if is_put and digest_of(site, self._originals[site]) == expected:
+            self.put(site, self._originals[site], expected)
+            return None
+        return Difference(site, by_task=known is not None)
+
+    def put(self, site: str, value: Any, expected: str) -> None:
+        """Make a site what it is in the program."""
+        home, _, path = site.partition(":")
+        owner: Any = importlib.import_module(home)
+        *outer, name = path.split(".")
+        for key in outer:
+            owner = vars(owner)[key]
+        if type(value) is Names:
+            extra = [key for key in look_up(site) if key not in value]
+            for key in extra:
+                delattr(owner, key)
+        else:
+            self._originals.setdefault(site, look_up(site))
+            if value is not ABSENT:
+                setattr(owner, name, value)
+            elif name in vars(owner):
+                delattr(owner, name)
+        self._accepted[site] = _accept(site, look_up(site), expected)
+
+
+def _is_same(known: Any, value: Any) -> bool:
+    return known is value or (type(value) is Names and known == value)
+
+
+def _accept(site: str, value: Any, expected: str) -> _Accepted:
+    digesting = _SiteDigesting(site)
+    digest = digesting.of_site(value)
+    is_settled = digesting.is_fixed or digesting.is_large
+    return _Accepted(expected, value, digest, is_settled)
+
+
+HERE = WorkerProgram()
+
+
+def compare_program(
+    sites: Mapping[str, str], may_differ: bool, where: str
+) -> tuple[str, tuple[str, ...]]:
+    """Return what of the program differs here, and what tasks have changed; refuse the former.
+
+    Nothing is put right: others use these modules, too.
+    """
+    if not sites:
+        return "", ()
+    differences = HERE.compare(sites)
+    before = [found for found in differences if not found.by_task]
+    if before and not may_differ:
+        how = "have its module travel with cloudpickle.register_pickle_by_value, "
+        raise ProgramError(tell(before, where, how=how))
+    changed = tuple(found.site for found in differences if found.by_task)
+    return ", ".join(found.site for found in before), changed
