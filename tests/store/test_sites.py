@@ -22,6 +22,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
 
     def make(source: str = HELPERS) -> Any:
         made = types.ModuleType("some_helpers")
+        made.__file__ = "some_helpers.py"
         exec(source, vars(made))
         monkeypatch.setitem(sys.modules, "some_helpers", made)
         return made

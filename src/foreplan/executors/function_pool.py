@@ -176,9 +176,10 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
             with open(result_path(jobs.results, task), "rb") as file:
                 results[str(task)] = file.read()
         call, met = pack_call(attempt.call)
+        arguments = (attempt.call.args, dict(attempt.call.kwargs))
         asked = {
             "call": call,
-            "program": (jobs.program.of(met).digests, jobs.may_differ),
+            "program": (jobs.program.of(met, arguments).digests, jobs.may_differ),
             "is_kept": attempt.making is not None,
             "results": results,
             "names": {str(task): jobs.name_of_result(task) for task in taken},

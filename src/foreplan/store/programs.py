@@ -355,12 +355,14 @@ def module_attributes(
     """Yield the attributes of modules that a function may read: module, name and value.
 
     Of a module of the program these are all that have a name which the code uses, and those that
-    the code reads though they are absent. Of other modules only what the program has put there.
+    the code reads though they are absent. Of other modules, and of classes in them, only what the
+    program has put there.
     """
     known = function.__globals__
     names = names_of(function.__code__)
     used = [known[name] for name in used_names(function.__code__) if name in known]
     todo = [value for value in (*used, *_loaded(function)) if type(value) is types.ModuleType]
+    classes = {id(value): value for value in used if isinstance(value, type)}
     seen = set()
     while todo:
         module = todo.pop()
@@ -372,8 +374,16 @@ def module_attributes(
             value = vars(module)[name]
             if type(value) is types.ModuleType:
                 todo.append(value)
+            elif isinstance(value, type):
+                classes[id(value)] = value
             if own or is_replaced(module, name, value):
                 yield module, name, value
+    for kind in classes.values():
+        home = sys.modules.get(kind.__module__)
+        if home is not None and vars(home).get(kind.__qualname__) is kind and not is_own(kind):
+            for name in names & vars(kind).keys():
+                if is_replaced(home, f"{kind.__qualname__}.{name}", vars(kind)[name]):
+                    yield home, f"{kind.__qualname__}.{name}", vars(kind)[name]
     yield from _missing_attributes(function)
 
 
@@ -410,14 +420,22 @@ _replaced: set[tuple[str, str]] = set()  # attributes that were replaced at some
 
 def is_replaced(module: types.ModuleType, name: str, value: Any) -> bool:
     """Return whether the program has, or once had, put something else there than was installed."""
-    if type(value) in (functools.partial, types.MethodType):
-        value = value.func if type(value) is functools.partial else value.__func__
+    if type(value) in (types.MethodType, staticmethod, classmethod):
+        value = value.__func__
+    elif type(value) is functools.partial:
+        value = value.func
     thing = value if isinstance(value, types.FunctionType | type) else type(value)
-    home = str(thing.__module__ or "")
-    is_mock = home == "unittest.mock" and not isinstance(value, types.FunctionType | type)
-    if is_mock or (home in sys.modules and is_own(thing)):
+    is_mock = thing is not value and thing.__module__ == "unittest.mock"
+    if is_mock or (is_own(thing) and not is_built_in(thing)):
         _replaced.add((module.__name__, name))
     return (module.__name__, name) in _replaced
+
+
+def is_built_in(thing: Any) -> bool:
+    """Return whether the module of a thing has no file, as those that compilers make up."""
+    is_module = type(thing) is types.ModuleType
+    home = str(thing.__name__ if is_module else thing.__module__)
+    return home not in MAINS and not getattr(sys.modules.get(home), "__file__", None)
 
 
 def imported_as(thing: Any) -> str:

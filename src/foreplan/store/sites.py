@@ -7,7 +7,7 @@ call travels with the digests of all sites that it leads to. The rules:
 - A function or a class that is imported by its name counts at its own site only; wherever else it
   is met it counts as that name. What is not (of the script, a closure) counts with its content.
 - `lib:Model` is the skeleton of a class, `lib:Model.` and `lib:` are the names of all attributes.
-- What cannot be compared, as a lock, counts as its type.
+- What cannot be compared, as a lock, counts as its type; modules without a file do not count.
 - A worker looks at a site before every call, for tasks may set it as well; but at large data only
   whether it is the same object.
 """
@@ -36,6 +36,7 @@ from foreplan.store.programs import (
     bare,
     handed_on,
     imported_as,
+    is_built_in,
     metadata_of,
     module_attributes,
     used_names,
@@ -70,9 +71,9 @@ def home_of(function: types.FunctionType) -> str:
     """Return the name of the module that holds a function's globals; empty if they travel."""
     home = str(function.__globals__.get("__name__") or "")
     module = sys.modules.get(home)
-    if module is None or vars(module) is not function.__globals__ or not imported_as(module):
+    if module is None or vars(module) is not function.__globals__:
         return ""
-    return home
+    return home if imported_as(module) and not is_built_in(module) else ""
 
 
 def look_up(site: str) -> Any:
@@ -156,6 +157,8 @@ class _SiteDigesting(DeepDigesting):
 
     def _part_of_program(self, thing: Any) -> bytes:
         name = name_of(thing) if is_own(thing) else ""
+        if name and is_built_in(thing):
+            return self.hash("built in", name.encode())
         if not name:
             return super()._part_of_program(thing)
         self._things.append(thing)
@@ -204,20 +207,22 @@ class ProgramSites:
         self._mark = f"#{os.urandom(8).hex()}"
         self._lock = threading.Lock()
 
-    def of(self, met: Iterable[Any]) -> Sites:
+    def of(self, met: Iterable[Any], arguments: Any = ()) -> Sites:
         """Return the sites of a call, given the functions, classes and modules of its pickle."""
-        own = {id(thing): thing for thing in met if is_own(thing)}
-        key = tuple(own)
+        own = {id(t): t for t in met if is_own(t) and not is_built_in(t)}
+        has_modules = any(type(thing) is types.ModuleType for thing in own.values())
+        given = {id(module): module for module in _modules_in(arguments)} if has_modules else {}
+        key = (*own, 0, *given)
         with self._lock:
             if key not in self._whole:
                 self._kept += own.values()
-                self._whole[key] = self._find(list(own.values()))
+                self._whole[key] = self._find(list(own.values()), list(given.values()))
             return self._whole[key]
 
-    def _find(self, pickled: list[Any]) -> Sites:
+    def _find(self, pickled: list[Any], given: list[Any]) -> Sites:
         found: dict[str, str] = {}
         # what travels has met with the pickle all that it leads to, but for what is in modules
-        todo = [(thing, not name_of(thing)) for thing in _without_named(pickled)]
+        todo = [(thing, not name_of(thing)) for thing in (*_without_named(pickled), *given)]
         seen = set[int]()
         while todo:
             thing, travels = todo.pop()
@@ -297,7 +302,7 @@ def _sites_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
         if key in known or not hasattr(builtins, key):
             sites[f"{home}:{key}"] = known.get(key, ABSENT)
     for module, key, value in module_attributes(thing):
-        if imported_as(module) or not is_own(module):
+        if not is_own(module) or (imported_as(module) and not is_built_in(module)):
             sites[f"{module.__name__}:{key}"] = value
     loose: list[Any] = [*handed_on(thing).values()]
     if not name:
@@ -314,7 +319,7 @@ def _is_data(value: Any) -> bool:
 def _sites_of_module(module: types.ModuleType) -> dict[str, Any]:
     """Return the sites of a module that is handed on: nobody knows what of it is used."""
     name = imported_as(module)
-    if not name:
+    if not name or is_built_in(module):
         return {}
     inside = {name + key: vars(module)[key] for key in sorted(vars(module).keys() - OF_MODULES)}
     return {name: _names_in(module), **inside}
@@ -366,8 +371,8 @@ def changes_of_tasks(task: str, sites: Sequence[str]) -> str:
     """Return what to tell of sites that tasks have changed in their worker process."""
     return (
         f"{task}: earlier tasks in its worker process have changed {first_few(sites)}; every task "
-        "begins with what the program has there. Keep what later tasks may use in a function with "
-        "functools.cache"
+        "begins with what the program has there. To keep something for later tasks, let a function "
+        "of the module with functools.cache return it"
     )
 
 

@@ -91,14 +91,16 @@ class FunctionWorker:
         """Make a call; whatever happens is told by the outcome."""
         try:
             payload, met = pack_call(job.call, shared=self._shared)
-            sites = None if job.program is None else job.program.of(met)
+            sites = Sites("", {})
+            if job.program is not None:
+                sites = job.program.of(met, (job.call.args, dict(job.call.kwargs)))
         except InputError as error:  # it says all itself
             return FunctionOutcome(problem=str(error), cause=SYSTEM)
         except Exception as error:  # pickling calls code of the objects, which may raise anything
             what = f"{type(error).__name__}: {error}"
             problem = f"it cannot be sent to a worker process: {what}"
             return FunctionOutcome(problem=problem, cause=SYSTEM)
-        agreement = Agreement(sites or Sites("", {}), job.may_differ)
+        agreement = Agreement(sites, job.may_differ)
         before = oom_kills()
         try:
             reply, timed_out = self._call(job, payload, agreement, stop)
