@@ -34,7 +34,7 @@ def test_the_command_has_every_option_with_a_flag() -> None:
     assert list(given) == [*own, "assigned", "params"]
     defaults = {name: given[name].default for name in flags()}
     assert Options.from_flags(defaults) == Options()
-    of_functions = {"keep_results", "tasks_per_worker"}
+    of_functions = {"keep_results", "mismatch", "tasks_per_worker"}
     others = {*of_functions, "targets", "params"}  # an argument; two options
     assert set(DEFAULTS) - set(flags()) == others
 
