@@ -39,7 +39,7 @@ def call(payload: bytes) -> bytes:
         }
 
         def agree(is_loaded: bool) -> str:
-            if is_loaded:
+            if not is_loaded:
                 return ""
             sites, may_differ = asked["program"]
             other, changed = compare_program(sites, may_differ, "its worker")

@@ -67,6 +67,7 @@ RETIRING = "closing_gracefully"  # Dask's word for a worker that takes no more, 
 
 
 Held = tuple[Sequence[int], Mapping[str, float], bool]  # cores, amounts, whether GPUs are counted
+Program = tuple[Mapping[str, str], bool]  # the digests of sites, and whether they may differ
 
 
 class _Doing:
@@ -431,7 +432,7 @@ def run_call(
     context: bytes,
     product: bool,
     limit: float,
-    program: tuple[Mapping[str, str], bool],
+    program: Program,
     shared: bool,
     inputs: Sequence[Any],
 ) -> Any:
@@ -447,11 +448,13 @@ def run_call(
     begin, result, meter, copies = time.perf_counter(), None, None, _CopyMeter()
     doing = "the call cannot be loaded: "
     try:
-        other, changed = _compare(*program)
         tasks, names, folder = pickle.loads(context)
         given = dict(zip(tasks, inputs, strict=True))
-        call, args, kwargs = load_call(arguments, copies.loader(given), names, folder)
-        call = _loaded(function) if function else call
+        try:
+            call, args, kwargs = load_call(arguments, copies.loader(given), names, folder)
+            call = _loaded(function) if function else call
+        finally:  # classes of a script may have registered themselves in a module as they came
+            other, changed = _compare(*program)
         meter, begin, doing = ThreadMeter(), time.perf_counter(), ""
         with reporter.pulse.call(key), ending_children():
             result = await_result(call(*args, **kwargs))
