@@ -145,12 +145,14 @@ def test_a_change_in_place_is_seen_by_nobody_else(on: Any) -> None:
     assert {kind: change(kind, again.result(task)) for kind, task in made.items()} == right
 
 
-KEPT: dict[str, list[int]] = {}
+@functools.cache
+def numbers_of(run: str) -> list[int]:
+    return []
 
 
 def remember(run: str, number: int, *_: Any) -> list[int]:
-    KEPT.setdefault(run, []).append(number)
-    return KEPT[run]
+    numbers_of(run).append(number)
+    return numbers_of(run)
 
 
 def put(values: list[Any], *more: Any) -> list[Any]:
