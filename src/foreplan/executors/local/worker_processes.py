@@ -53,7 +53,11 @@ class Settings:
         """Return what a worker that is started now would have."""
         # room for the home of any run, see function_worker
         marked = {**environment, OF_RUN.encode(): b"/" * _LONGEST_HOME}
-        path = tuple(entry or os.getcwd() for entry in sys.path)
+        try:
+            here = os.getcwd()
+        except OSError:  # it is gone, so nothing is found there
+            here = ""
+        path = tuple(place for entry in sys.path if (place := entry or here))
         return Settings(data, marked, path, _inherited())
 
 
