@@ -278,13 +278,16 @@ class DaskJobs(Jobs):
         Of two results of a task, a resumed run could not tell which one others have read.
         """
         end = end or self._take_own(attempt, task)
+        if isinstance(end, TaskFinished):
+            if os.path.exists(result_path(self.results, task)):
+                self._small.large.add(task)
+            if self._small.has(task):
+                self.at_home.add(task)
+                return end
+            end = None  # it was removed since the store was read
         if end is None:
             self._kept.pop(task, None)
             self._small.drop(task)
-        elif isinstance(end, TaskFinished):
-            self.at_home.add(task)
-            if os.path.exists(result_path(self.results, task)):
-                self._small.large.add(task)
         return end
 
     def _take_own(self, attempt: int, task: int) -> Event | None:
