@@ -12,7 +12,7 @@ from typing import Any
 
 from foreplan.errors import ForeplanError, InputError
 from foreplan.flow import Flow
-from foreplan.model.call import parts_of, replaced, with_parts
+from foreplan.model.call import Eager, listed, parts_of, replaced, with_parts
 from foreplan.version import install_command
 
 _OLDEST = (2025, 11)  # what dask.compute does is the same since then
@@ -75,9 +75,10 @@ def _handles(flow: Flow, collections: list[Any], optimize: bool) -> list[Any]:
     futures = _futures(collections, graph, nodes)
     order = list(_in_order(nodes | dict.fromkeys(futures), keys))
     known = _gathered([futures[key] for key in order if key not in nodes])
+    eager: dict[int, Eager] = {}  # by the id of a function: each is pickled once
     for key in order:
         if key in nodes:
-            known[key] = _add(flow, key, nodes[key], known)
+            known[key] = _add(flow, key, nodes[key], known, eager)
     return [known[key] for key in keys]
 
 
@@ -242,7 +243,7 @@ def _refuse_shuffles(node: Any) -> None:
         )
 
 
-def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any]) -> Any:
+def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any], eager: dict[int, Eager]) -> Any:
     """The task that a node becomes, or the value that it is."""
     spec = _dask("dask._task_spec")
     if not isinstance(node, spec.Task):
@@ -253,7 +254,8 @@ def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any]) -> Any:
     if isinstance(node, spec.NestedContainer) and _is_plain(node):
         function, args = _same, [_argument(node, known)]
     elif type(node) is spec.Task and _is_plain_call(node):
-        function, args = node.func, [_argument(part, known) for part in node.args]
+        function = eager.setdefault(id(node.func), Eager(node.func))
+        args = [_argument(part, known) for part in node.args]
         kwargs = {word: _argument(part, known) for word, part in node.kwargs.items()}
     else:
         needs = tuple(dict.fromkeys(_needs(node)))
@@ -311,7 +313,7 @@ class _Node:
     needs: tuple[Any, ...]
 
     def __call__(self, *values: Any) -> Any:
-        return self.node(dict(zip(self.needs, values, strict=True)))
+        return listed(self.node(dict(zip(self.needs, values, strict=True))))
 
 
 def _same(value: Any) -> Any:

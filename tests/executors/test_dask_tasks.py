@@ -26,8 +26,10 @@ from foreplan.executors.dask.messages import (
     PulseMessage,
     StatusMessage,
     TaskMessage,
+    UnreadableMessage,
     WorkersMessage,
     pack,
+    read_dask_event,
     unpack,
 )
 from foreplan.executors.dask.tasks import Packed, Reporter
@@ -118,12 +120,16 @@ def test_messages_travel_as_plain_data() -> None:
         PulseMessage("run-0-0", 2.0, 0.5, (0.25, 1.0)),
         WorkersMessage({"tcp://a:1": ("a", 2, "a")}),
         StatusMessage("tcp://a:1", "running"),
+        UnreadableMessage("run-0-0", "tcp://a:1", "no"),
+        JoinMessage(),
+        GoneMessage("tcp://a:1", ("k",), ()),
     ]
     assert unpack(msgpack.loads(msgpack.dumps(pack(told)), use_list=False)) == told
-    assert unpack({"action": "add-worker"}) == [JoinMessage()]
-    gone = {"action": "remove-worker", "worker": "tcp://a:1", "lost-computed-tasks": ["k"]}
-    assert unpack(gone) == [GoneMessage("tcp://a:1", frozenset(["k"]))]
-    assert unpack({"action": "retire-workers"}) == []
+    assert read_dask_event("all", {"action": "add-worker"}) == JoinMessage()
+    gone = {"action": "remove-worker", "worker": "tcp://a:1", "lost-computed-tasks": {"k"}}
+    assert read_dask_event("all", gone) == GoneMessage("tcp://a:1", ["k"], [])
+    assert read_dask_event("tcp://a:1", gone) is None  # Dask logs it twice
+    assert read_dask_event("all", {"action": "retire-workers"}) is None
 
 
 @pytest.mark.parametrize("size", [10, 20_000, 200_000])  # in the pickle, beside it, mapped

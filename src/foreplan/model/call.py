@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -53,6 +54,40 @@ class Call:
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+# iterators of these packages, and generators, only stand for values; those of others may be objects
+_LAZY = ("builtins", "itertools", "toolz", "cytoolz")
+_ENDLESS = (itertools.count, itertools.cycle, itertools.repeat)
+
+
+@dataclass(frozen=True, eq=False)
+class Eager:
+    """A function whose lazy result (a generator, `map`, `zip`) becomes a list, as in Dask's bags.
+
+    An iterator can be read once and as a rule not be pickled; results are read by several tasks.
+    """
+
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return listed(self.function(*args, **kwargs))
+
+
+def listed(value: Any) -> Any:
+    """Return a lazy iterator as a list, and a list of such iterators as a list of lists."""
+    if _is_lazy(value):
+        value = list(value)
+    if type(value) is list and value and _is_lazy(value[0]):
+        return [listed(part) for part in value]
+    return value
+
+
+def _is_lazy(value: Any) -> bool:
+    if not isinstance(value, Iterator) or isinstance(value, _ENDLESS):
+        return False
+    return type(value).__module__.partition(".")[0] in _LAZY
 
 
 def bare(function: Any) -> Any:

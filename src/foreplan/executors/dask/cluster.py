@@ -23,7 +23,13 @@ from distributed.security import Security
 
 from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.dask.messages import Message, Worker, unpack
-from foreplan.executors.dask.tasks import Announcer, Reporter, stop_commands, tell_workers
+from foreplan.executors.dask.tasks import (
+    Announcer,
+    Reporter,
+    restore_cluster,
+    stop_commands,
+    tell_workers,
+)
 from foreplan.model.platform import Link, Platform, Processor
 from foreplan.model.resources import Host
 from foreplan.quantities import duration
@@ -61,7 +67,8 @@ class Cluster:
         self._addresses: dict[int, str] = {}  # of all workers that were ever there
         self.processors: dict[str, list[int]] = {}  # of the workers that are there
         self._machines: dict[int, str] = {}
-        self._amm, self._others = False, None
+        self._stream = self.client.scheduler_comm
+        self._interval: Any = None  # of the program's own client
         try:
             workers = self._start(hear, patience)
             self.platform = platform or _platform(workers, self._shared, network)
@@ -77,12 +84,11 @@ class Cluster:
 
     def _start(self, hear: Callable[[list[Message]], None], timeout: float) -> dict[str, Worker]:
         client = self.client
-        self._others = getattr(client, "_event_handlers", {}).get("all")
         client.subscribe_topic(self.name, lambda event: hear(unpack(event[1])))
-        client.subscribe_topic("all", lambda event: self._hear_all(event, hear))
-        if hasattr(client.scheduler_comm, "interval"):
+        if hasattr(self._stream, "interval"):
             # what is told within 10 ms would travel together, and a worker stand idle so long
-            client.scheduler_comm.interval = min(client.scheduler_comm.interval, _TOGETHER)
+            self._interval = self._stream.interval
+            self._stream.interval = min(self._interval, _TOGETHER)
         try:
             workers: dict[str, Worker] = client.sync(self._install, timeout)
         except TimeoutError:
@@ -94,25 +100,20 @@ class Cluster:
     async def _install(self, timeout: float) -> dict[str, Worker]:
         """Ask for all that is needed at once: each question travels there and back."""
         client = self.client
-        *_, self._amm = await asyncio.gather(
+        await asyncio.gather(
             client.wait_for_workers(1, timeout=timeout),
+            client.register_plugin(Announcer(self.name, client.id), name=self.name),
             client.register_plugin(Reporter(self.name), name=self.name),
-            client.register_plugin(Announcer(self.name), name=self.name),
-            client.amm.running(),
         )
-        if self._amm:  # it would drop copies that the run counts on
-            await client.amm.stop()
         found = await client.run_on_scheduler(tell_workers, self.name)
         return {address: Worker(*fields) for address, fields in found.items()}
 
-    def _hear_all(self, event: Any, hear: Callable[[list[Message]], None]) -> Any:
-        if found := unpack(event[1]):
-            hear(found)
-        return self._others(event) if self._others is not None else None
-
     def check(self, advice: str) -> None:
-        """Raise an error if the scheduler is lost: all that it knew is lost with it."""
-        if self.client.status != "running":
+        """Raise an error if the scheduler is lost: all that it knew is lost with it.
+
+        A client that was connected again is as bad: Dask has dropped all its tasks.
+        """
+        if self.client.status != "running" or self.client.scheduler_comm is not self._stream:
             raise ForeplanError(
                 f"lost the Dask scheduler at {self.address}: start it again, and {advice}"
             )
@@ -227,22 +228,19 @@ class Cluster:
         client = self.client
         if client.status == "running":
             with contextlib.suppress(Exception):  # the scheduler may die at this moment, too
-                client.sync(self._dismiss)
                 client.unsubscribe_topic(self.name)
-                if self._others is not None:
-                    client.subscribe_topic("all", self._others)
-                else:
-                    client.unsubscribe_topic("all")
+                client._event_handlers.pop(self.name)  # Dask would keep it
+                client.sync(self._dismiss)
+        if self._interval is not None:
+            self._stream.interval = self._interval
         if self.owned:
             client.close(timeout=5)
 
     async def _dismiss(self) -> None:
-        """Have the plugins removed; a worker that stands still does so later: nobody waits."""
-        client = self.client
-        gone = [client.unregister_scheduler_plugin(self.name)]
-        gone += [client.amm.start()] if self._amm else []
-        gone += [asyncio.wait_for(client.unregister_worker_plugin(self.name), _DISMISSED_IN)]
-        await asyncio.gather(*gone, return_exceptions=True)
+        """Have all undone; a worker that stands still does so later: nobody waits for it."""
+        restored = self.client.run_on_scheduler(restore_cluster, self.name)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(restored, _DISMISSED_IN)
 
 
 def look_at_cluster(

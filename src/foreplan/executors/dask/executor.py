@@ -24,6 +24,7 @@ from foreplan.executors.dask.messages import (
     PulseMessage,
     StatusMessage,
     TaskMessage,
+    UnreadableMessage,
     Worker,
     WorkersMessage,
 )
@@ -244,6 +245,8 @@ class DaskExecutor(Listening[Submission | None]):
             case TaskMessage():
                 if (given := self._given.hear(message)) is not None:
                     self._end(given, message)
+            case UnreadableMessage():
+                self._fail_readers(message)
             case CopyMessage():
                 self.ready.extend(self._items.arrive(message))
             case PulseMessage():
@@ -354,6 +357,18 @@ class DaskExecutor(Listening[Submission | None]):
         )
         self.ready.append(failed)
 
+    def _fail_readers(self, message: UnreadableMessage) -> None:
+        """Fail the tasks of a worker that wait for a result which it cannot read."""
+        if (task := self._items.task_of(message.key)) is None:
+            return
+        name = self._jobs.name_of_result(task)
+        reason = f"the result of {name!r} cannot be read on {message.address}: {message.reason}"
+        for given in self._given.reading({task}):
+            if given.address == message.address and given.attempt is not None:
+                self._say_failed(given, TaskMessage(given.key, 0.0, cause=SYSTEM), reason)
+            elif given.address == message.address:
+                self._given.drop(given)
+
     def _cut_short(self, attempt: int, reason: str) -> None:
         """An attempt comes to nothing, through no fault of its own."""
         self.ready.append(self._jobs.failed(attempt, reason, fault=NO_FAULT, cause=LOST))
@@ -370,7 +385,7 @@ class DaskExecutor(Listening[Submission | None]):
         if not gone:
             return
         host = int(self.platform.host[gone[0]])
-        self.ready.extend(self._items.lose_worker(address, host, message.results))
+        self.ready.extend(self._items.lose_worker(address, host, set(message.results)))
         is_told = self._leaving.lose_worker(address, gone, whole=not message.results)
         if is_told:
             self._say_gone(gone)

@@ -85,6 +85,14 @@ class StatusMessage(NamedTuple):
     status: str
 
 
+class UnreadableMessage(NamedTuple):
+    """A worker could not read a result that it has fetched."""
+
+    key: str
+    address: str
+    reason: str
+
+
 class JoinMessage(NamedTuple):
     """A worker has come."""
 
@@ -93,13 +101,21 @@ class GoneMessage(NamedTuple):
     """A worker is gone, and with it what only it had."""
 
     address: str
-    results: frozenset[str] = frozenset()  # their keys
-    files: frozenset[str] = frozenset()
+    results: Sequence[str] = ()  # their keys
+    files: Sequence[str] = ()
 
 
-_Own = TaskMessage | CopyMessage | PulseMessage | WorkersMessage | StatusMessage
-Message = _Own | JoinMessage | GoneMessage
-_KINDS: tuple[type[Any], ...] = get_args(_Own)
+Message = (
+    TaskMessage
+    | CopyMessage
+    | PulseMessage
+    | WorkersMessage
+    | StatusMessage
+    | UnreadableMessage
+    | JoinMessage
+    | GoneMessage
+)
+_KINDS: tuple[type[Any], ...] = get_args(Message)
 _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 
 
@@ -109,12 +125,18 @@ def pack(messages: Iterable[Message]) -> dict[str, Any]:
 
 
 def unpack(data: Mapping[str, Any]) -> list[Message]:
-    """The messages of plain data: foreplan's own, and Dask's on workers that come and go."""
-    if "said" in data:
-        return [_KINDS[number](*fields) for number, *fields in data["said"]]
-    if data.get("action") == "add-worker":
-        return [JoinMessage()]
-    if data.get("action") == "remove-worker":
-        lost = [data.get(f"lost-{kind}-tasks", ()) for kind in ("computed", "scattered")]
-        return [GoneMessage(data["worker"], *map(frozenset, lost))]
-    return []
+    """The messages of plain data."""
+    return [_KINDS[number](*fields) for number, *fields in data["said"]]
+
+
+def read_dask_event(topic: str, data: Mapping[str, Any]) -> Message | None:
+    """Return what an event of Dask's own log says of a worker; None if it says nothing."""
+    match data.get("action"):
+        case "worker-status-change":
+            return StatusMessage(topic, data["status"])
+        case "add-worker" if topic == "all":
+            return JoinMessage()
+        case "remove-worker" if topic == "all":
+            lost = [list(data.get(f"lost-{kind}-tasks", ())) for kind in ("computed", "scattered")]
+            return GoneMessage(data["worker"], *lost)
+    return None

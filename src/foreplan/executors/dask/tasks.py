@@ -24,7 +24,12 @@ import cloudpickle
 from dask.sizeof import sizeof
 from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
-from distributed.protocol.serialize import dask_deserialize, dask_serialize, to_serialize
+from distributed.protocol.serialize import (
+    dask_deserialize,
+    dask_serialize,
+    serialize,
+    to_serialize,
+)
 
 from foreplan.executors import packing
 from foreplan.executors.calls import await_result, is_immutable, load_call
@@ -40,11 +45,12 @@ from foreplan.executors.dask.messages import (
     CopyMessage,
     Message,
     PulseMessage,
-    StatusMessage,
     TaskMessage,
+    UnreadableMessage,
     Worker,
     WorkersMessage,
     pack,
+    read_dask_event,
 )
 from foreplan.executors.forking import ending_children
 from foreplan.executors.progress import ENDING, Report, forget_progress, read_progress, report_to
@@ -63,6 +69,7 @@ PAUSE = 0.005  # seconds; the first report goes at once, those soon after it tog
 TAIL_LINES = 20
 SILENT = 3.0  # seconds without a sign of life after which a worker is taken to stand still
 _PER_WORKER = 0.02  # more: where there are many, each is heard of less often
+_LATE = 10.0  # seconds after which nothing of a killed client is on its way any more
 RETIRING = "closing_gracefully"  # Dask's word for a worker that takes no more, and is to go
 
 
@@ -235,6 +242,8 @@ class Reporter(WorkerPlugin):
             self.flights[key] = time.perf_counter()
         elif finish == "executing":
             self.pulse.begin()
+        elif finish == "error" and start == "flight":
+            self._note_unreadable(key)
         elif finish == "error":
             self._note_error(key)
         elif finish in ("released", "forgotten"):
@@ -284,6 +293,20 @@ class Reporter(WorkerPlugin):
         tail = _last_lines(getattr(task, "traceback_text", None) or "")
         self._tell(TaskMessage(key, 0.0, reason=reason, tail=tail, cause="system"))
 
+    def _note_unreadable(self, key: str) -> None:
+        """Report a result that was fetched and cannot be read: its readers would wait for ever.
+
+        The worker that sent it still waits for a confirmation, so the connection, which Dask would
+        use again, is closed.
+        """
+        self.flights.pop(key, None)
+        task = self.worker.state.tasks[key]
+        for holder in task.who_has:
+            for comm in self.worker.rpc.available.get(holder, ()):
+                comm.abort()
+        reason = getattr(task, "exception_text", None) or "Dask could not fetch it"
+        self._tell(UnreadableMessage(key, self.worker.address, reason))
+
     def _tell(self, message: Message) -> None:
         # not at once: what this transition tells the scheduler must reach it before; but in the
         # same turn of the loop, so that both travel together: the next message waits for 2 ms
@@ -302,22 +325,60 @@ class Reporter(WorkerPlugin):
 
 
 class Announcer(SchedulerPlugin):
-    """Tells the client when a worker is about to be retired, or is not any more.
+    """Tells the client which workers come and go, and which are about to be retired.
 
-    Dask says so only to who listens for that very worker.
+    While such a plugin is there, Dask's Active Memory Manager is off: it would drop copies that
+    the run counts on. If the client disappears, all that the run has changed in the cluster is
+    undone.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, client: str) -> None:
         self.name = name
+        self.client = client  # its id
 
     async def start(self, scheduler: Any) -> None:
         """Begin to look at the scheduler."""
         self.scheduler = scheduler
+        manager = scheduler.extensions.get("amm")
+        self.has_stopped_manager = manager is not None and manager.running
+        if self.has_stopped_manager:
+            manager.stop()
+        if self.client not in scheduler.clients:  # it was killed a moment ago
+            scheduler.loop.call_later(_LATE, restore_cluster, self.name, scheduler)
 
     def log_event(self, topic: str, msg: Any) -> None:
-        """Pass on what concerns the status of workers."""
-        if isinstance(msg, dict) and msg.get("action") == "worker-status-change":
-            self.scheduler.log_event(self.name, pack([StatusMessage(topic, msg["status"])]))
+        """Pass on what concerns workers."""
+        message = read_dask_event(topic, msg) if isinstance(msg, dict) else None
+        if message is not None:
+            self.scheduler.log_event(self.name, pack([message]))
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        """Undo what the run has changed: its client is gone."""
+        if client == self.client:
+            scheduler.loop.add_callback(restore_cluster, self.name, scheduler)
+            # a plugin for the workers that it asked for at last may be on its way
+            scheduler.loop.call_later(_LATE, restore_cluster, self.name, scheduler)
+
+    def close_run(self) -> None:
+        """Start the memory manager again, unless another run needs it to be off."""
+        self.scheduler.plugins.pop(self.name, None)
+        if not self.has_stopped_manager:
+            return
+        others = [p for p in self.scheduler.plugins.values() if isinstance(p, Announcer)]
+        if others:
+            others[0].has_stopped_manager = True
+        else:
+            self.scheduler.extensions["amm"].start()
+
+
+async def restore_cluster(name: str, dask_scheduler: Any = None) -> None:
+    """Undo all that a run has changed in a cluster; called again, it does nothing."""
+    announcer = dask_scheduler.plugins.get(name)
+    if isinstance(announcer, Announcer):
+        announcer.close_run()
+    if name in dask_scheduler.worker_plugins:
+        await dask_scheduler.unregister_worker_plugin(None, name)
+    dask_scheduler._broker._topics.pop(name, None)  # else what was told stays there for ever
 
 
 def _reporter() -> tuple[Reporter, str]:
@@ -407,7 +468,29 @@ class _CopyMeter:
 
         return load
 
-    def keep(self, value: Any, shared: bool) -> Packed:
+    def pack(self, result: Any, product: bool, shared: bool) -> Packed | None:
+        """Pack a product, or a result that readers may change; check that others can be sent.
+
+        A worker that asks another for a result which cannot be pickled waits for ever, and the
+        connection between the two is of no use to anybody afterwards.
+        """
+        if not product and is_immutable(result):
+            return None
+        try:
+            if product or not shared:
+                return self._keep(result, shared)
+            serialize(result, on_error="raise")  # large buffers are not copied
+        except MemoryError:
+            raise
+        except Exception as error:  # pickling calls code of the objects, which may raise anything
+            kind = f"{type(result).__module__}.{type(result).__qualname__}"
+            cause = error.__cause__ or error  # Dask wraps it, with the whole result as text
+            problem = f"of type {kind.removeprefix('builtins.')}, cannot be pickled"
+            what = f"{type(cause).__name__}: {cause}"
+            raise _UnsendableError(f"its result, {problem}: {what}") from None
+        return None
+
+    def _keep(self, value: Any, shared: bool) -> Packed:
         """A result as it is now, whatever becomes of it; of a shared one, nothing is copied."""
         begin = time.perf_counter()
         packed = Packed(*packing.pack(value))
@@ -459,10 +542,7 @@ def run_call(
         with reporter.pulse.call(key), ending_children():
             result = await_result(call(*args, **kwargs))
         seconds, used = time.perf_counter() - begin, meter.read()
-        doing = "its result cannot be kept: "
-        packed = None
-        if product or not (shared or is_immutable(result)):
-            packed = copies.keep(result, shared)
+        packed = copies.pack(result, product, shared)
         kept = packed if product else _pack_within(result, packed, limit)
         content = None if shared else _content_of(result, packed or kept)
         used |= copies.used()
@@ -487,6 +567,10 @@ def run_call(
         )
     reporter.records[key] = end
     return result
+
+
+class _UnsendableError(Exception):
+    """The result of a task cannot be sent to another process."""
 
 
 def _pack_within(result: Any, packed: Packed | None, limit: float) -> Packed | None:
@@ -516,7 +600,8 @@ def _cause_of(error: BaseException) -> str:
 
 
 def _reason_of(error: BaseException, doing: str) -> str:
-    if type(error).__name__ in ("NoPartError", "ProgramError"):  # it says all itself
+    # these say all themselves
+    if type(error).__name__ in ("NoPartError", "ProgramError", "_UnsendableError"):
         return str(error)
     return doing + "".join(traceback.format_exception_only(error)).strip()[-500:]
 
