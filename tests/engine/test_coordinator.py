@@ -29,6 +29,7 @@ from foreplan.model.events import (
     ItemLost,
     LinkChanged,
     NewPlan,
+    Notice,
     ProcessorGone,
     ProcessorJoined,
     Replan,
@@ -162,5 +163,5 @@ def test_a_loss_before_the_answer() -> None:
 
 
 def test_every_event_that_is_heard_has_a_number_of_its_own() -> None:
-    assert set(NUMBERS) == set(KINDS.values()) - {Beat}  # which is for the journal alone
+    assert set(NUMBERS) == set(KINDS.values()) - {Beat, Notice}  # which no coordinator hears
     assert len(set(NUMBERS.values())) == len(NUMBERS)

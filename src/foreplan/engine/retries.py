@@ -8,7 +8,7 @@ from enum import Enum
 
 from foreplan.engine.state import RunState
 from foreplan.model import TaskSpec, Workflow
-from foreplan.model.causes import CAUSE, LOST, PERMANENT
+from foreplan.model.causes import CAUSE, EXPECTED, LOST, PERMANENT
 from foreplan.model.events import MACHINE_LOST, OWN_FAULT, Event, Paused, ProcessorGone, TaskFailed
 
 COUNTED = (TaskFailed, ProcessorGone, Paused)
@@ -70,6 +70,8 @@ class Retries:
                 return Next.AT_ONCE
             case TaskFailed() if event.fault in (OWN_FAULT, MACHINE_LOST):
                 attempt, own = event.attempt, event.fault == OWN_FAULT
+            case ProcessorGone() if (event.detail or {}).get(EXPECTED):
+                return Next.AT_ONCE
             case ProcessorGone() if arrays.running[event.processor] >= 0:
                 attempt, own = int(arrays.running[event.processor]), False
             case _:

@@ -17,3 +17,6 @@ CAUSES = (OUT_OF_MEMORY, TIME_OUT, EXIT, KILLED, MISSING_OUTPUT, SYSTEM, LOST, E
 PERMANENT = frozenset({PROGRAM, PROTECTED})  # a task that fails for one of these is not tried again
 USED = "used"  # what an attempt used: memory (bytes), cpu (seconds), read and written (bytes)
 UNDECLARED = "undeclared"  # files beside its outputs, see foreplan.executors.undeclared
+# In the detail of the loss of a processor: the worker that it was a part of, and whether it was to
+# go. Then what it ran is not counted as lost, for it is not what ended the worker.
+WORKER, EXPECTED = "worker", "expected"

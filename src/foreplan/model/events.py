@@ -215,6 +215,15 @@ class Beat(Alarm):
 
 
 @dataclass(frozen=True)
+class Notice(Event):
+    """The machines have something to say to people: `message` in the detail; nobody else hears."""
+
+    name = "notice"
+    time: float
+    detail: Detail = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class BudgetChanged(Event):
     """The run may cost so much from now on."""
 

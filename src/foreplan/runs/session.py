@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -16,9 +17,11 @@ import numpy as np
 from foreplan.engine.coordinator import Coordinator
 from foreplan.engine.driver import Driver
 from foreplan.engine.state import RunState, TaskState
+from foreplan.executors.processes import GRACE
 from foreplan.model import Estimates, Platform, Workflow
-from foreplan.model.causes import CAUSE, UNDECLARED
+from foreplan.model.causes import CAUSE, EXPECTED, LOST, UNDECLARED, WORKER
 from foreplan.model.events import (
+    MACHINE_LOST,
     OWN_FAULT,
     REUSED,
     Beat,
@@ -29,8 +32,10 @@ from foreplan.model.events import (
     ItemLost,
     NewEstimates,
     NewStrategy,
+    Notice,
     Paused,
     Prepare,
+    ProcessorGone,
     ProcessorJoined,
     SpeedChanged,
     TaskFailed,
@@ -57,6 +62,8 @@ if TYPE_CHECKING:
     from foreplan.store.run import RunStore
 
 
+_ENDS_IN = GRACE + 1.0  # seconds after the second signal; what runs is given a part of them
+_INTERRUPTED = 130  # the exit code
 # seconds between beats: a share of the time so far
 LEAST_BEAT, BEAT_SHARE, MOST_BEAT = 1.0, 0.02, 60.0
 UNTIL = "until"  # in the detail of an event: the moment, by the wall clock, until which it ran
@@ -117,6 +124,36 @@ class StopNow(KeyboardInterrupt):
     """Stop without waiting for what runs."""
 
 
+class LastResort:
+    """Ends this process if a run does not end soon after the second signal.
+
+    A thread, a disk or Dask's event loop may hang. A signal handler must not take locks, as
+    starting a thread does, so the thread is there before, and waits for a byte in a pipe.
+    """
+
+    def __init__(self, run: str) -> None:
+        reader, self._writer = os.pipe()
+        self._is_over = threading.Event()
+        threading.Thread(target=self._wait, args=(reader, run), daemon=True).start()
+
+    def begin(self) -> None:
+        """Give the run its last seconds; may be called by a signal handler."""
+        os.write(self._writer, b"!")
+
+    def close(self) -> None:
+        """Let the process live: the run is over."""
+        self._is_over.set()
+        os.close(self._writer)
+
+    def _wait(self, reader: int, run: str) -> None:
+        with open(reader, "rb", buffering=0) as pipe:
+            is_begun = pipe.read(1)
+        if is_begun and not self._is_over.wait(_ENDS_IN):
+            message = f"foreplan: the run did not stop; `foreplan resume {run}` resumes it\n"
+            os.write(2, message.encode())
+            os._exit(_INTERRUPTED)
+
+
 @contextmanager
 def stop_on_signals(session: Session) -> Iterator[None]:
     """Handle SIGINT and SIGTERM while a run is driven; elsewhere than in the main thread, none."""
@@ -127,6 +164,8 @@ def stop_on_signals(session: Session) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         session.interrupted = session.interrupted or number == signal.SIGINT
         if session.stopping:
+            if session.last_resort is not None:
+                session.last_resort.begin()
             raise StopNow
         session.stop()
         running = len(session.coordinator.state.running())
@@ -134,6 +173,8 @@ def stop_on_signals(session: Session) -> Iterator[None]:
         first = f"{many(running, 'running task')} will finish first; " if running else ""
         session.listener.said(f"stopping: {first}{again} stops at once")
 
+    if session.last_resort is None:
+        session.last_resort = LastResort(session.header.id)
     before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
         yield
@@ -240,12 +281,14 @@ class Session:
         self.recorder, self.estimating = recorder, estimating
         self.clock, self.listener = clock, listener
         self.failures: dict[int, Failure] = {}  # by task, the last one
+        self._lost_workers: dict[int, list[str]] = {}  # by task, those that were lost under it
         self.measured: dict[int, float] = {}  # seconds by attempt, on the machine
         self.reported: dict[int, float] = {}  # the share done, by attempt, as the task says
         self.reused = set[int]()  # attempts that found all of it there already
         self.warnings: list[str] = []
         self.stopping = False  # the user has asked for it
         self.interrupted = False  # by Ctrl-C
+        self.last_resort: LastResort | None = None  # while signals are handled
         self.attempts_before = 0  # of former sessions
         self._prepared: dict[int, Prepared] = {}  # by processor
         self._links = Links()
@@ -274,7 +317,13 @@ class Session:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.resources.close()
+        try:
+            # else a signal ends the program as ever: the run has ended by itself
+            with stop_on_signals(self) if self.stopping else nullcontext():
+                self.resources.close()
+        finally:
+            if self.last_resort is not None:
+                self.last_resort.close()
 
     def drive(self) -> Outcome:
         """Until the run ends or is stopped, which the journal is told."""
@@ -350,6 +399,9 @@ class Session:
                 self.recorder.note("beat", **moment(self.clock))
             self.ask_for_beat()
             return []
+        if isinstance(event, Notice):
+            self.warn(str((event.detail or {})["message"]))
+            return []
         if isinstance(event, TasksOverdue):
             return self.overdue.take(event)
         if isinstance(event, SpeedChanged):
@@ -358,10 +410,29 @@ class Session:
                 self.reported[int(detail["attempt"])] = float(detail["progress"])
             measured = as_measured(event, self.coordinator)
             return [] if measured is None else [measured]
+        if isinstance(event, ProcessorGone):
+            self._note_lost_worker(event)
         if not isinstance(event, ProcessorJoined):
             return [event]
         is_known = event.processor < self.coordinator.platform.n_processors
         return [event] if is_known else [self._estimate_grown(event.time), event]
+
+    def _note_lost_worker(self, event: ProcessorGone) -> None:
+        """Remember which task ran on a processor that is lost: it may be why."""
+        state, workflow = self.coordinator.state, self.coordinator.workflow
+        detail = event.detail or {}
+        if detail.get(EXPECTED):
+            return
+        worker = detail.get(WORKER) or self.coordinator.platform.processor_names[event.processor]
+        for attempt in state.running():
+            if event.processor not in state.cores_of(attempt.number):
+                continue
+            workers = self._lost_workers.setdefault(attempt.task, [])
+            workers.append(worker)
+            name, run = workflow.task_names[attempt.task], workflow.spec(attempt.task).run
+            times = "" if len(workers) == 1 else f" {len(workers)} times"
+            reason = f"its worker died{times}: {', '.join(workers)}"
+            self.failures[attempt.task] = Failure(name, reason, command=run, cause=LOST)
 
     def _estimate_grown(self, now: float) -> NewEstimates:
         options, known = self.header.options, self.coordinator.platform
@@ -410,9 +481,14 @@ class Session:
         workflow = self.coordinator.workflow
         if event.fault == OWN_FAULT:
             self.estimating.observe_failure(task, processor, detail, self.machines)
+        reason = str(detail.get("reason", "it failed"))
+        if event.fault == MACHINE_LOST:
+            lost = self._lost_workers.setdefault(task, [])
+            lost.append(reason)
+            reason += f" ({len(lost)} times)" if len(lost) > 1 else ""
         self.failures[task] = Failure(
             workflow.task_names[task],
-            str(detail.get("reason", "it failed")),
+            reason,
             detail.get("log"),
             str(detail.get("tail", "")),
             workflow.spec(task).run,

@@ -230,7 +230,7 @@ class Cluster:
             with contextlib.suppress(Exception):  # the scheduler may die at this moment, too
                 client.unsubscribe_topic(self.name)
                 client._event_handlers.pop(self.name)  # Dask would keep it
-                client.sync(self._dismiss)
+                client.sync(self._dismiss, callback_timeout=2 * _DISMISSED_IN)
         if self._interval is not None:
             self._stream.interval = self._interval
         if self.owned:

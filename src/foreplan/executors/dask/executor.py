@@ -30,13 +30,13 @@ from foreplan.executors.dask.messages import (
 )
 from foreplan.executors.dask.submissions import HeldResult, Items, Submission, Submissions
 from foreplan.executors.dask.tasks import Packed
-from foreplan.executors.dask.workers import Leaving, WorkerWatch
+from foreplan.executors.dask.workers import Leaving, StallWatch, WorkerWatch
 from foreplan.executors.listening import Listening
 from foreplan.executors.processes import GRACE, kill_left_behind
 from foreplan.executors.results import is_kept, load_result
 from foreplan.model import Platform, Workflow
 from foreplan.model.call import Calls
-from foreplan.model.causes import LOST, SYSTEM
+from foreplan.model.causes import EXPECTED, LOST, SYSTEM, WORKER
 from foreplan.model.events import (
     NO_FAULT,
     Event,
@@ -83,6 +83,7 @@ class DaskExecutor(Listening[Submission | None]):
         super().__init__(clock)
         self._jobs, self._resumed = DaskJobs(work, home), known is not None
         self._suspects = set[str]()
+        self._risky = set[int]()  # tasks that a worker has died with: they may have killed it
         name = f"foreplan-{secrets.token_hex(4)}"
         self._counts = self._jobs.allotting.asks  # what tasks take of workers beside a thread
         self._cluster = Cluster(
@@ -94,6 +95,7 @@ class DaskExecutor(Listening[Submission | None]):
         self._given = Submissions(name, self._cluster.client, self._jobs, self._items)
         self._leaving = Leaving(self._cluster, self._items, clock)
         self._watch = WorkerWatch(self._cluster, self._given, self.post)
+        self._stalls = StallWatch(self._cluster, self._given, self._name_of_key, self.post)
         self._waited = False  # until what a departure leads to has been done
 
     @property
@@ -143,6 +145,7 @@ class DaskExecutor(Listening[Submission | None]):
             self._cut_short(command.attempt, "an input is no longer there")
             return None
         given = self._given.start(command, address)
+        self._stalls.note_news()
         if given.end is not None:
             self._end(given, given.end)
         return given
@@ -162,7 +165,8 @@ class DaskExecutor(Listening[Submission | None]):
         possible = [
             t
             for t in command.tasks
-            if self._jobs.may_begin_ahead(t)
+            if t not in self._risky  # the run must know whom it lost a worker with
+            and self._jobs.may_begin_ahead(t)
             and not (self._items.missing(t) or (store is not None and store.may_be_there(t)))
         ]
         self._given.prepare(command.processor, address, possible)
@@ -241,6 +245,8 @@ class DaskExecutor(Listening[Submission | None]):
                 self._hear(said)
 
     def _hear(self, message: Message | HomeMessage) -> None:
+        if not isinstance(message, PulseMessage):
+            self._stalls.note_news()
         match message:
             case TaskMessage():
                 if (given := self._given.hear(message)) is not None:
@@ -264,6 +270,12 @@ class DaskExecutor(Listening[Submission | None]):
                 self.ready.extend(self._leaving.change(message.address, message.status))
             case GoneMessage():
                 self._lose_worker(message)
+
+    def _name_of_key(self, key: str) -> str:
+        """Return the name of the task that Dask knows by this key."""
+        given = self._given.by_key.get(key)
+        task = self._items.task_of(key) if given is None else given.task
+        return key if task is None else repr(self._jobs.name(task))
 
     def _say_joined(self, processors: list[int]) -> None:
         """The last of those that have come at once speaks for all."""
@@ -388,9 +400,10 @@ class DaskExecutor(Listening[Submission | None]):
         self.ready.extend(self._items.lose_worker(address, host, set(message.results)))
         is_told = self._leaving.lose_worker(address, gone, whole=not message.results)
         if is_told:
-            self._say_gone(gone)
+            self._say_gone(gone, message)
         for given in self._given.on(address):
             self._given.drop(given)
+            self._risky.add(given.task)
             if given.attempt is not None and not is_told:
                 self._cut_short(given.attempt, f"the worker {address} has left")
         self._given.lose_files(message.files)
@@ -401,11 +414,14 @@ class DaskExecutor(Listening[Submission | None]):
         for given in self._given.reading(lost):
             self._fail(given, f"an input was lost with the worker {address}")
 
-    def _say_gone(self, processors: list[int]) -> None:
+    def _say_gone(self, processors: list[int], message: GoneMessage | None = None) -> None:
         # the run believes some results to be there that were let go of, for all had read them:
         # it must know before it reckons what this loss takes with it
         self.ready.extend(e for task in self._items.gone() for e in self._forget_result(task))
-        self.ready.extend(ProcessorGone(p, 0.0) for p in processors)
+        detail = {WORKER: message.address} if message is not None else {}
+        if message is not None and message.expected:
+            detail[EXPECTED] = True
+        self.ready.extend(ProcessorGone(p, 0.0, detail or None) for p in processors)
         if not self._jobs.is_shared:
             self._items.forget_host(int(self.platform.host[processors[0]]))
 
@@ -421,6 +437,7 @@ class DaskExecutor(Listening[Submission | None]):
         self._items.flush()
         self._leaving.look(self._given.files())
         self._watch.look()
+        self._stalls.look()
         for gone in self._leaving.take_overdue():
             self._say_gone(gone)
         ended = {

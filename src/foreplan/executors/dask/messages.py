@@ -103,6 +103,7 @@ class GoneMessage(NamedTuple):
     address: str
     results: Sequence[str] = ()  # their keys
     files: Sequence[str] = ()
+    expected: bool = False  # it was retired
 
 
 Message = (
@@ -138,5 +139,5 @@ def read_dask_event(topic: str, data: Mapping[str, Any]) -> Message | None:
             return JoinMessage()
         case "remove-worker" if topic == "all":
             lost = [list(data.get(f"lost-{kind}-tasks", ())) for kind in ("computed", "scattered")]
-            return GoneMessage(data["worker"], *lost)
+            return GoneMessage(data["worker"], *lost, bool(data.get("expected")))
     return None

@@ -810,6 +810,31 @@ def move_out(
     return moved
 
 
+def find_waiting(keys: Sequence[str], dask_scheduler: Any = None) -> list[tuple[Any, ...]]:
+    """Return those of the tasks that do not run: key, worker, its silence, what it has to fetch.
+
+    The silence is in seconds, 0 if the worker was heard of lately. What has to be fetched are
+    pairs of a key and the workers that have it.
+    """
+    from distributed.metrics import time as now
+
+    patience = SILENT + _PER_WORKER * len(dask_scheduler.workers)
+    found = list[tuple[Any, ...]]()
+    for key in keys:
+        task = dask_scheduler.tasks.get(key)
+        worker = None if task is None else task.processing_on
+        if task is None or worker is None:
+            found.append((key, "", 0.0, ()))
+            continue
+        silence = now() - worker.last_seen
+        silence = silence if silence > patience else 0.0
+        if silence or not (task in worker.executing or task in worker.long_running):
+            absent = [other for other in task.dependencies if worker not in other.who_has]
+            fetched = [(str(o.key), [w.address for w in o.who_has]) for o in absent]
+            found.append((key, worker.address, silence, fetched))
+    return found
+
+
 def silent_workers(dask_scheduler: Any = None) -> list[str]:
     """The addresses of workers that the scheduler has not heard of for long."""
     from distributed.metrics import time as now

@@ -6,14 +6,25 @@ import math
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Any
 
 from foreplan.executors.dask.cluster import Cluster
 from foreplan.executors.dask.messages import PulseMessage
 from foreplan.executors.dask.submissions import Items, Submission, Submissions
-from foreplan.executors.dask.tasks import RETIRING, SILENT, move_out, silent_workers
+from foreplan.executors.dask.tasks import (
+    RETIRING,
+    SILENT,
+    find_waiting,
+    move_out,
+    silent_workers,
+)
 from foreplan.executors.monitor import Monitor
 from foreplan.executors.progress import Report
-from foreplan.model.events import Event, ProcessorLeaving
+from foreplan.model.events import Event, Notice, ProcessorLeaving
+from foreplan.quantities import duration
+
+NO_NEWS = 30.0  # seconds without news after which people are told what is waited for
+_SHOWN = 3  # tasks that are named
 
 
 class Leaving:
@@ -172,3 +183,87 @@ class WorkerWatch:
     def close(self) -> None:
         """Wait for an answer that is on its way, for the client may be closed next."""
         self._is_free.wait(SILENT)
+
+
+class StallWatch:
+    """Says which task waits for which worker when nothing new was heard for long.
+
+    It is said after `NO_NEWS` seconds, then after twice as long each time. Tasks that run are
+    nothing to tell of, however long they take.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        given: Submissions,
+        name: Callable[[str], str],
+        post: Callable[[Event], None],
+    ) -> None:
+        self._cluster, self._given, self._post = cluster, given, post
+        self._name = name  # of the task with this key
+        self._news_at = self._ask_at = time.monotonic()
+        self._pause = NO_NEWS
+        self._asked_at: float | None = None  # an answer is on its way since then
+        self.note_news()
+
+    def note_news(self) -> None:
+        """Wait from now on: something has happened, or was begun."""
+        self._news_at = time.monotonic()
+        self._pause = NO_NEWS
+        self._ask_at = self._news_at + self._pause
+
+    def look(self) -> None:
+        """Ask the scheduler what is waited for, if it is time."""
+        now = time.monotonic()
+        if now < self._ask_at:
+            return
+        self._ask_at = now + NO_NEWS
+        if self._asked_at is not None:
+            silence = duration(now - self._asked_at)
+            self._tell(f"the Dask scheduler at {self._cluster.address} gives no answer ({silence})")
+            return
+        if not any(self._cluster.processors.values()):
+            self._tell(f"no worker is left at the Dask scheduler at {self._cluster.address}")
+            return
+        home = [
+            s for s in self._given.by_key.values() if s.end is not None and s.attempt is not None
+        ]
+        if home:
+            self._tell_waiting(
+                [f"{self._name(s.key)} for its result from {s.address}" for s in home]
+            )
+            return
+        keys = [s.key for s in self._given.by_key.values() if s.attempt is not None]
+        if keys:
+            self._asked_at = now
+            self._cluster.ask_scheduler(find_waiting, keys, then=self._take)
+
+    def _take(self, found: Sequence[tuple[Any, ...]] | None) -> None:
+        self._asked_at = None
+        known = self._given.by_key
+        waiting = [self._describe(*row) for row in found or () if row[0] in known]
+        if waiting:
+            self._tell_waiting(waiting)
+
+    def _describe(
+        self, key: str, address: str, silence: float, fetched: Sequence[tuple[str, list[str]]]
+    ) -> str:
+        who = f"{self._name(key)} for {address or 'a worker'}"
+        if silence:
+            return f"{who} (not heard of for {duration(silence)})"
+        if fetched:
+            other, holders = fetched[0]
+            source = f"from {holders[0]}" if holders else "which no worker has"
+            return f"{who} (to fetch the result of {self._name(other)} {source})"
+        return f"{who} (it has not begun)" if address else who
+
+    def _tell_waiting(self, waiting: list[str]) -> None:
+        more = f", and {len(waiting) - _SHOWN} more" if len(waiting) > _SHOWN else ""
+        self._tell(f"waiting: {', '.join(waiting[:_SHOWN])}{more}")
+
+    def _tell(self, what: str) -> None:
+        self._pause *= 2
+        now = time.monotonic()
+        self._ask_at = now + self._pause
+        message = f"no news for {duration(now - self._news_at)}; {what}"
+        self._post(Notice(0.0, {"message": message}))
