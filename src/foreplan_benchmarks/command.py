@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ import typer
 from foreplan.cli.shared.tables import progress_bar, table
 from foreplan_benchmarks.commands import budget, fit, memory, real, speed, strategy
 
-app = typer.Typer(help="Measure speed and quality, side by side in one run.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 app.command()(speed.plan)
 app.command()(speed.simulate)
 app.command()(speed.start)
@@ -28,6 +29,14 @@ app.command()(real.again)
 app.command()(real.snakefile)
 app.command()(strategy.strategy)
 app.command()(memory.memory)
+
+
+@app.callback(help="Measure speed and quality, side by side in one run.")
+def _begin(context: typer.Context) -> None:
+    """Take SIGTERM for Ctrl-C, so that all that was started is stopped."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    context.call_on_close(lambda: signal.signal(signal.SIGTERM, before))
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

@@ -23,6 +23,14 @@ CGROUP = Path("/sys/fs/cgroup/cpu")  # version 1
 PERIOD = 20_000  # microseconds: short, so that a task of some 100 ms feels an even speed
 _STARTS_IN = 60.0
 _OPTIONS = {"nthreads": 1, "memory_limit": 0, "dashboard": False}
+# runs the module of its first argument, and ends once nobody can write to its stdin any more:
+# so it ends with the process that has started it, however that ends
+WHILE_PARENT_LIVES = """
+import os, runpy, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+sys.argv[:] = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
 _WAIT = (
     "import sys; from foreplan_benchmarks.dask_cluster import wait_and_join as w; w(*sys.argv[1:])"
 )
@@ -63,7 +71,8 @@ def _process(
 ) -> subprocess.Popen[bytes]:
     """A scheduler or worker, stopped in the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments],
+        [sys.executable, "-c", WHILE_PARENT_LIVES, f"distributed.cli.dask_{what}", *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=folder,
@@ -87,6 +96,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 @contextmanager

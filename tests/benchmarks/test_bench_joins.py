@@ -1,4 +1,4 @@
-"""`foreplan bench joins`: its figures, what it refuses, and what Ctrl-C leaves behind."""
+"""`foreplan bench joins`: its figures, what it refuses, and what SIGTERM leaves behind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 
 from cli.commands import MAIN, refuse, succeed
 from foreplan_benchmarks.commands.real import show_joins
+from foreplan_benchmarks.dask_cluster import WHILE_PARENT_LIVES
 from foreplan_benchmarks.dask_joins import JoinedRun, Pair, ratios
 
 pytest.importorskip("distributed")
@@ -55,7 +56,8 @@ def test_unknown_shape() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
+    """It is taken for Ctrl-C."""
     with subprocess.Popen(
         [sys.executable, "-c", MAIN, *QUICK[:-1], "3"],
         stdout=subprocess.PIPE,
@@ -66,13 +68,28 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         until(lambda: len(list(tmp_path.glob("*/.foreplan/runs/*/journal.jsonl"))) >= 2)
         children = children_of(process.pid)
         assert len(children) == 6  # a scheduler, three workers, and two that wait
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         printed, told = process.communicate(timeout=LIMIT)
     assert process.returncode not in (0, None)
     assert printed == b""
     assert b"Traceback" not in told
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_benchmark_starts_ends_with_it(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text("import time; print('here', flush=True); time.sleep(60)")
+    with subprocess.Popen(
+        [sys.executable, "-c", WHILE_PARENT_LIVES, "waits"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
+        process.stdin.close()  # as when this process is killed
+        assert process.wait(LIMIT) == 0
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -21,6 +21,7 @@ from foreplan.model.events import (
     Command,
     Event,
     Paused,
+    ProcessorGone,
     RetryDue,
     StartTask,
     TaskFailed,
@@ -102,6 +103,11 @@ def test_losses_do_not_count_against_retries() -> None:
     assert run.running == ["a"]
     run.fail("a", "lost", MACHINE_LOST)
     assert run.coordinator.given_up == [0]
+    kept = Small({"a": {}}, processors=2, losses=0)
+    kept.hear(ProcessorGone(0, 1.0, {"expected": True}))  # it was retired, with what it ran
+    assert kept.running == ["a"]
+    kept.hear(ProcessorGone(1, 2.0, {"worker": "w"}))
+    assert kept.coordinator.given_up == [0]
     said = Small({"a": {"retry": {"lost": 0}}})
     said.fail("a", "lost", MACHINE_LOST)
     assert said.coordinator.given_up == [0]

@@ -19,6 +19,7 @@ from foreplan.model import Workflow
 from foreplan.model.call import Call
 from foreplan.model.events import Event, Paused, SpeedChanged, StartTask, TaskFinished
 from foreplan.model.workflow import Item
+from foreplan_benchmarks.dask_cluster import WHILE_PARENT_LIVES
 from model.told import whom
 
 LIMIT = 60.0  # seconds; a hang must fail
@@ -93,7 +94,8 @@ class Processes:
         fixed = ("--host", "127.0.0.1", "--no-dashboard")
         path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
         return subprocess.Popen(
-            [sys.executable, "-m", module, *options, *fixed],
+            [sys.executable, "-c", WHILE_PARENT_LIVES, module, *options, *fixed],
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
@@ -104,13 +106,18 @@ class Processes:
         self.workers[name] = self._run("worker", self.address, *options)
 
     def kill(self, name: str) -> None:
-        self.workers[name].kill()
-        self.workers.pop(name).wait()
+        _end(self.workers.pop(name))
 
     def end(self) -> None:
         for process in (*self.workers.values(), self.scheduler):
-            process.kill()
-            process.wait()
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdin is not None
+    process.stdin.close()
 
 
 def by_value(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,12 +7,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from foreplan.model.events import (
     ItemArrived,
     ItemLost,
+    Notice,
     ProcessorGone,
     ProcessorJoined,
     TaskFailed,
@@ -22,6 +24,7 @@ from model.told import what, whom
 
 distributed = pytest.importorskip("distributed")
 
+from chaos.runs import until  # noqa: E402
 from executors.dask_trials import (  # noqa: E402
     BIG,
     add,
@@ -205,16 +208,113 @@ def test_an_input_that_was_let_go_of_is_told_to_be_lost(threads: str, home: Path
 
 def test_the_memory_manager_is_as_it_was(threads: str, home: Path) -> None:
     calls = [Call(add)]
+    workflow = functions(calls, {})
     with distributed.Client(threads, set_as_default=False) as client:
+        interval = client.scheduler_comm.interval
         client.amm.start()
-        with running(functions(calls, {}), client, home, calls):
-            assert not client.amm.running()
+        with running(workflow, threads, home, calls):
+            with running(workflow, client, home, calls):
+                assert not client.amm.running()
+            assert not client.amm.running()  # the other run still needs it to be off
+            assert client.scheduler_comm.interval == interval
         assert client.amm.running()
         client.amm.stop()
-        with running(functions(calls, {}), client, home, calls):
+        with running(workflow, client, home, calls):
             pass
         assert not client.amm.running()
         assert client.status == "running"
+
+
+def test_all_is_undone_when_the_client_is_gone(threads: str, home: Path) -> None:
+    calls = [Call(add)]
+    with distributed.Client(threads, set_as_default=False) as client:
+        client.amm.start()
+        with running(functions(calls, {}), threads, home, calls) as executor:
+            lost, name = executor._cluster.client, executor._cluster.name
+            assert (client.amm.running(), _known_as(name, client)) == (False, 5)
+            lost.loop.add_callback(lost.scheduler_comm.comm.abort)  # as if its process was killed
+            until(lambda: not _known_as(name, client), "nothing of the run is left")
+            assert client.amm.running()
+            with pytest.raises(ForeplanError, match="lost the Dask scheduler"):
+                take(executor)
+        client.amm.stop()
+
+
+def _known_as(name: str, client: Any) -> int:
+    """How many plugins and topics of this name the scheduler and two workers have."""
+
+    def count(dask_scheduler: Any) -> int:
+        known = (dask_scheduler.plugins, dask_scheduler.worker_plugins)
+        return sum(name in found for found in (*known, dask_scheduler._broker._topics))
+
+    there = client.run(lambda dask_worker: name in dask_worker.plugins)
+    found: int = client.run_on_scheduler(count)
+    return found + sum(there.values())
+
+
+def test_results_that_cannot_travel_fail_tasks(threads: str, home: Path) -> None:
+    """Dask itself would let their readers wait for ever, and spoil the connection."""
+    calls = [
+        *(Call(threading.Lock) for _ in range(2)),
+        Call(_Unreadable),
+        Call(add, (Ref(2),)),
+        Call(add, (Ref(0),)),
+        Call(blob, (BIG,)),
+        Call(length, (Ref(5),)),
+    ]
+    workflow = functions(calls, {0: [4], 2: [3], 5: [6]})
+    with running(workflow, threads, home, calls) as executor:
+        for task in (0, 1):  # one that is read, and a product
+            executor.perform(StartTask(task, task, 0, 0.0))
+            assert "its result, of type _thread.lock, cannot be pickled" in _reason(executor)
+        finish(executor, 2, 2, 0)
+        executor.perform(StartTask(3, 3, 1, 0.0))
+        assert "the result of 't2' cannot be read on tcp://" in _reason(executor)
+        finish(executor, 4, 5, 0)
+        finish(executor, 5, 6, 1)  # from the same worker, by a connection that works
+
+
+class _Unreadable:
+    def __reduce__(self) -> Any:
+        return int, ("it cannot be unpickled",)
+
+
+def _reason(executor: Any) -> str:
+    event = take(executor)
+    assert (type(event), what(event)) == (TaskFailed, OWN_FAULT), event
+    return str((event.detail or {})["reason"])
+
+
+def test_what_waits_for_long_is_named(
+    threads: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foreplan.executors.dask.workers.NO_NEWS", 0.01)
+    path = tmp_path / "go"
+    calls = [Call(wait_for, (str(path),)), Call(add, (1,))]
+    with running(functions(calls, {}), threads, home, calls) as executor:
+        executor.perform(StartTask(0, 0, 0, 0.0))
+        executor.flush()
+        until(lambda: _executing(threads) == 1, "the scheduler knows that it runs")
+        executor.perform(CancelTask(0, 0.0))  # its thread goes on
+        executor.perform(StartTask(1, 1, 0, 0.0))
+        event = take(executor)
+        assert isinstance(event, Notice)
+        worker = executor.platform.host_names[0]
+        said = f"waiting: 't1' for {worker} (it has not begun)"
+        assert said in str((event.detail or {})["message"])
+        path.touch()
+        while isinstance(event, Notice):
+            event = take(executor)
+        assert (type(event), whom(event)) == (TaskFinished, 1)
+
+
+def _executing(address: str) -> int:
+    def count(dask_scheduler: Any) -> int:
+        return sum(len(worker.executing) for worker in dask_scheduler.workers.values())
+
+    with distributed.Client(address, set_as_default=False) as client:
+        found: int = client.run_on_scheduler(count)
+        return found
 
 
 def commands(*runs: tuple[str, list[str], list[str]], timeout: float | None = None) -> Workflow:

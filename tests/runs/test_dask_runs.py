@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -279,3 +280,19 @@ def test_results_outlive_their_worker(cluster: Cluster, data: Path, tmp_path: Pa
         cluster.have(2)
     ran = (tmp_path / "ran").read_text().split()
     assert sorted(ran) == ["gathered", "gathered", *(f"part-{k}" for k in range(6))]
+
+
+def test_a_task_that_kills_its_workers_is_blamed(cluster: Cluster, data: Path) -> None:
+    """Four deaths are too many, as for Dask; nobody starts a worker again here."""
+    cluster.have(5)
+    flow = foreplan.Flow("killer")
+    other = flow.task(abs, -1)
+    flow.task(os._exit, 7, after=other, name="killer")
+    outcome = foreplan.run(flow, dask(cluster), dir=data, keep_going=True)
+    [left] = cluster.client.run(os.getpid)
+    cluster.have(2)
+    [failure] = outcome.failures
+    assert (outcome.status, failure.task, failure.cause) == ("failed", "killer", "lost")
+    assert failure.reason.startswith("its worker died 4 times: tcp://")
+    named = set(failure.reason.partition(": ")[2].split(", "))
+    assert (len(named), left in named) == (4, False)

@@ -12,6 +12,7 @@ from foreplan.checks.runs import check_run
 from foreplan.errors import InputError
 from foreplan.model.events import Event
 from foreplan.runs import Outcome, Session
+from foreplan.runs import session as session_module
 from foreplan.runs.home import RunHome
 from foreplan.runs.journal import read
 from foreplan.runs.replay import replay
@@ -194,3 +195,21 @@ def test_gone_on_with_on_other_processors(tmp_path: Path, number: int) -> None:
 def test_ideal_is_for_simulations(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only a simulation"):
         foreplan.run({"tasks": {"a": {"run": "true"}}}, strategy="ideal", dir=tmp_path / "data")
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_run_that_hangs_ends_after_the_second_signal(
+    over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = list[int]()
+    monkeypatch.setattr(session_module, "_ENDS_IN", 60.0 if over else 0.0)
+    monkeypatch.setattr(session_module.os, "_exit", ended.append)
+    last = session_module.LastResort("a-run")
+    last.begin()
+    if over:
+        last.close()
+    last.thread.join(60)
+    assert ended == ([] if over else [130])
+    assert not last.thread.is_alive()
+    if not over:
+        last.close()

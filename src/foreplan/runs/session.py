@@ -134,7 +134,8 @@ class LastResort:
     def __init__(self, run: str) -> None:
         reader, self._writer = os.pipe()
         self._is_over = threading.Event()
-        threading.Thread(target=self._wait, args=(reader, run), daemon=True).start()
+        self.thread = threading.Thread(target=self._wait, args=(reader, run), daemon=True)
+        self.thread.start()
 
     def begin(self) -> None:
         """Give the run its last seconds; may be called by a signal handler."""

@@ -378,7 +378,9 @@ async def restore_cluster(name: str, dask_scheduler: Any = None) -> None:
         announcer.close_run()
     if name in dask_scheduler.worker_plugins:
         await dask_scheduler.unregister_worker_plugin(None, name)
-    dask_scheduler._broker._topics.pop(name, None)  # else what was told stays there for ever
+    # what was told would stay there for ever, and the last of it may be on its way
+    dask_scheduler._broker._topics.pop(name, None)
+    dask_scheduler.loop.call_later(_LATE, dask_scheduler._broker._topics.pop, name, None)
 
 
 def _reporter() -> tuple[Reporter, str]:
