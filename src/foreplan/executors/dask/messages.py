@@ -138,6 +138,7 @@ def read_dask_event(topic: str, data: Mapping[str, Any]) -> Message | None:
         case "add-worker" if topic == "all":
             return JoinMessage()
         case "remove-worker" if topic == "all":
-            lost = [list(data.get(f"lost-{kind}-tasks", ())) for kind in ("computed", "scattered")]
-            return GoneMessage(data["worker"], *lost, bool(data.get("expected")))
+            computed = list(data.get("lost-computed-tasks", ()))
+            scattered = list(data.get("lost-scattered-tasks", ()))
+            return GoneMessage(data["worker"], computed, scattered, bool(data.get("expected")))
     return None
