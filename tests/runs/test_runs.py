@@ -203,7 +203,7 @@ def test_a_run_that_hangs_ends_after_the_second_signal(
 ) -> None:
     ended = list[int]()
     monkeypatch.setattr(session_module, "_ENDS_IN", 60.0 if over else 0.0)
-    monkeypatch.setattr(session_module.os, "_exit", ended.append)
+    monkeypatch.setattr("os._exit", ended.append)
     last = session_module.LastResort("a-run")
     last.begin()
     if over:

@@ -418,10 +418,11 @@ class DaskExecutor(Listening[Submission | None]):
         # the run believes some results to be there that were let go of, for all had read them:
         # it must know before it reckons what this loss takes with it
         self.ready.extend(e for task in self._items.gone() for e in self._forget_result(task))
-        detail = {WORKER: message.address} if message is not None else {}
-        if message is not None and message.expected:
-            detail[EXPECTED] = True
-        self.ready.extend(ProcessorGone(p, 0.0, detail or None) for p in processors)
+        detail: dict[str, Any] | None = None
+        if message is not None:
+            detail = {WORKER: message.address}
+            detail |= {EXPECTED: True} if message.expected else {}
+        self.ready.extend(ProcessorGone(p, 0.0, detail) for p in processors)
         if not self._jobs.is_shared:
             self._items.forget_host(int(self.platform.host[processors[0]]))
 
