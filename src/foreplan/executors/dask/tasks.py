@@ -297,12 +297,12 @@ class Reporter(WorkerPlugin):
         """Report a result that was fetched and cannot be read: its readers would wait for ever.
 
         The worker that sent it still waits for a confirmation, so the connection, which Dask would
-        use again, is closed.
+        use again, must be closed: with all that are idle, for they are opened again when needed.
         """
         self.flights.pop(key, None)
         task = self.worker.state.tasks[key]
-        for holder in task.who_has:
-            for comm in self.worker.rpc.available.get(holder, ()):
+        for idle in self.worker.rpc.available.values():
+            for comm in idle:
                 comm.abort()
         reason = getattr(task, "exception_text", None) or "Dask could not fetch it"
         self._tell(UnreadableMessage(key, self.worker.address, reason))
