@@ -128,6 +128,11 @@ def resume_words(journal: Path, command: str = "") -> str:
         has_functions = bool(read_header(journal).get("functions"))
     except (OSError, ValueError, KeyError):  # nobody can tell
         has_functions = False
+    return how_to_resume(run, has_functions, command)
+
+
+def how_to_resume(run: str, has_functions: bool, command: str = "") -> str:
+    """Return the command that resumes a run, or the call in Python if it runs functions."""
     if has_functions:
         return f"`foreplan.run(flow, ..., resume={run!r})` in Python"
     return f"`{command or f'foreplan resume {run}'}`"

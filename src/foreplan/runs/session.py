@@ -48,6 +48,7 @@ from foreplan.runs.entries import Header, JournalRecorder
 from foreplan.runs.estimates import Estimating, Links, as_measured, with_links
 from foreplan.runs.growing import Growing, as_lost
 from foreplan.runs.home import RunHome
+from foreplan.runs.journal import how_to_resume
 from foreplan.runs.money import Lateness, Overdue, Spending, priced
 from foreplan.runs.options import PLANNED
 from foreplan.runs.outcome import FAILED, FINISHED, STOPPED, Failure, Outcome
@@ -131,10 +132,10 @@ class LastResort:
     starting a thread does, so the thread is there before, and waits for a byte in a pipe.
     """
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, advice: str) -> None:
         reader, self._writer = os.pipe()
         self._is_over = threading.Event()
-        self.thread = threading.Thread(target=self._wait, args=(reader, run), daemon=True)
+        self.thread = threading.Thread(target=self._wait, args=(reader, advice), daemon=True)
         self.thread.start()
 
     def begin(self) -> None:
@@ -146,11 +147,11 @@ class LastResort:
         self._is_over.set()
         os.close(self._writer)
 
-    def _wait(self, reader: int, run: str) -> None:
+    def _wait(self, reader: int, advice: str) -> None:
         with open(reader, "rb", buffering=0) as pipe:
             is_begun = pipe.read(1)
         if is_begun and not self._is_over.wait(_ENDS_IN):
-            message = f"foreplan: the run did not stop; `foreplan resume {run}` resumes it\n"
+            message = f"foreplan: the run did not stop in time; {advice} resumes it\n"
             os.write(2, message.encode())
             os._exit(_INTERRUPTED)
 
@@ -175,7 +176,8 @@ def stop_on_signals(session: Session) -> Iterator[None]:
         session.listener.said(f"stopping: {first}{again} stops at once")
 
     if session.last_resort is None:
-        session.last_resort = LastResort(session.header.id)
+        advice = how_to_resume(session.header.id, session.header.functions)
+        session.last_resort = LastResort(advice)
     before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
         yield
