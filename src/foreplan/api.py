@@ -369,7 +369,7 @@ def run(
 
 def _warn_of_mismatches(outcome: Outcome) -> None:
     """Tell on standard error, or whoever else handles warnings, of calls with another program."""
-    from foreplan.store.sites import WITH_OTHER_PROGRAM
+    from foreplan.store.bindings import WITH_OTHER_PROGRAM
 
     for message in outcome.warnings:
         if WITH_OTHER_PROGRAM in message:

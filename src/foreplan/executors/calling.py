@@ -11,7 +11,7 @@ from typing import Any
 
 from foreplan.executors.local.function_worker import answer
 from foreplan.executors.usage import ThreadMeter
-from foreplan.store.sites import compare_program
+from foreplan.store.bindings import compare_program
 
 
 def call(payload: bytes) -> bytes:
@@ -41,8 +41,8 @@ def call(payload: bytes) -> bytes:
         def agree(is_loaded: bool) -> str:
             if not is_loaded:
                 return ""
-            sites, may_differ = asked["program"]
-            other, changed = compare_program(sites, may_differ, "its worker")
+            bindings, may_differ = asked["program"]
+            other, changed = compare_program(bindings, may_differ, "its worker")
             return other or ", ".join(changed)
 
         meter = ThreadMeter()

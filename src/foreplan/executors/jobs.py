@@ -26,10 +26,10 @@ from foreplan.model.events import (
 from foreplan.model.filenames import is_there
 from foreplan.model.growth import expansion_file, passed_by
 from foreplan.model.workflow import Workflow
+from foreplan.store.bindings import WITH_OTHER_PROGRAM, ProgramBindings, changes_of_tasks
 from foreplan.store.content import digest_of
 from foreplan.store.making import Making, changed_inputs, changed_meanwhile, content_of_pickle
 from foreplan.store.programs import VALUE
-from foreplan.store.sites import WITH_OTHER_PROGRAM, ProgramSites, changes_of_tasks
 from foreplan.store.store import KeptResult, Result
 
 _Rows = tuple[list[int], list[int]]  # where the items of each task begin, and all items
@@ -44,7 +44,7 @@ class Jobs:
         self._timeout = work.timeout
         self.store, self._limit = work.store, work.limit
         self._others = set[str]()  # what of the program differed elsewhere, as far as is known
-        self.program = ProgramSites()
+        self.program = ProgramBindings()
         self.may_differ = work.may_differ
         self.take_tasks(work.workflow, work.calls)
         for place in ("attempts", "logs", "results"):
@@ -262,7 +262,9 @@ class Jobs:
 
     def warn_of_changes(self, task: int, changed: Sequence[str]) -> str:
         """Return what to tell of parts of the program that earlier tasks changed in a worker."""
-        new = [site.strip(".:").replace(":", ".") for site in changed if self._is_new(site)]
+        new = [
+            binding.strip(".:").replace(":", ".") for binding in changed if self._is_new(binding)
+        ]
         return changes_of_tasks(self.name(task), new) if new else ""
 
     def _take_kept(self, attempt: int, task: int, making: Making, found: Result) -> Event | None:

@@ -9,7 +9,7 @@ a digest says the same for the same program, whatever was looked at before, and 
 one name means something else.
 
 Parts of a program that are in modules are imported anew where a function runs, and there they may
-be others: `sites.py` compares them.
+be others: `bindings.py` compares them.
 """
 
 from __future__ import annotations

@@ -209,8 +209,8 @@ class DaskJobs(Jobs):
         alone = shared or is_stateless(call.function)
         function, met = self._pickled(call.function) if alone else (b"", [])
         content, others = self._packed_call(task, call, not alone)
-        sites = self.program.of((*met, *others), (call.args, dict(call.kwargs))).digests
-        program = (sites, self.may_differ)
+        bindings = self.program.of((*met, *others), (call.args, dict(call.kwargs))).digests
+        program = (bindings, self.may_differ)
         more = [self.is_product(task), self._most_kept(task), program, shared]
         return run_call, [function, content, pickle.dumps(context), *more]
 

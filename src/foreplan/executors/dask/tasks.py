@@ -74,7 +74,7 @@ RETIRING = "closing_gracefully"  # Dask's word for a worker that takes no more, 
 
 
 Held = tuple[Sequence[int], Mapping[str, float], bool]  # cores, amounts, whether GPUs are counted
-Program = tuple[Mapping[str, str], bool]  # the digests of sites, and whether they may differ
+Program = tuple[Mapping[str, str], bool]  # the digests of bindings, and whether they may differ
 
 
 class _Doing:
@@ -524,10 +524,10 @@ def run_call(
     """Call a function; what it raises is reported, so it never reaches the client as an object.
 
     The result of a product is packed for the client; that of another task is held for it as well,
-    if it has at most `limit` bytes. `program` are the sites that the function counts on (see
-    foreplan.store.sites), and whether they may differ here. If results are `shared`, functions are
-    taken not to change their arguments, as is the convention of Dask's collections, and the client
-    need not know what the result is; else each function has its own arguments.
+    if it has at most `limit` bytes. `program` are the bindings that the function uses (see
+    foreplan.store.bindings), and whether they may differ here. If results are `shared`, functions
+    are taken not to change their arguments, as is the convention of Dask's collections, and the
+    client need not know what the result is; else each function has its own arguments.
     """
     reporter, key = _reporter()
     begin, result, meter, copies = time.perf_counter(), None, None, _CopyMeter()
@@ -608,12 +608,12 @@ def _reason_of(error: BaseException, doing: str) -> str:
     return doing + "".join(traceback.format_exception_only(error)).strip()[-500:]
 
 
-def _compare(sites: Mapping[str, str], may_differ: bool) -> tuple[str, tuple[str, ...]]:
-    if not sites:
+def _compare(bindings: Mapping[str, str], may_differ: bool) -> tuple[str, tuple[str, ...]]:
+    if not bindings:
         return "", ()
-    from foreplan.store.sites import compare_program
+    from foreplan.store.bindings import compare_program
 
-    return compare_program(sites, may_differ, f"the worker {get_worker().address}")
+    return compare_program(bindings, may_differ, f"the worker {get_worker().address}")
 
 
 def _content_of(result: Any, packed: Packed | None) -> str:

@@ -1,7 +1,7 @@
-"""How a worker process comes to have the program of the process that started it.
+"""Give a worker process the program of the process that started it.
 
-Before a call the worker compares the sites that it counts on (foreplan.store.sites). It asks for
-those that differ, and puts what it is sent in their places. What cannot be sent fails the task.
+Before a call the worker compares the bindings that the call uses (foreplan.store.bindings). It asks
+for those that differ and sets them. What cannot be sent fails the task.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 
 from foreplan.executors.local.function_worker import receive, receive_part, send
 from foreplan.executors.packing import make_again, pickler
-from foreplan.store.programs import ABSENT, imported_as
-from foreplan.store.sites import (
+from foreplan.store.bindings import (
     HERE,
+    Bindings,
     Difference,
     Names,
     ProgramError,
-    Sites,
     digest_of,
     home_of,
     look_up,
     name_of,
     tell,
 )
+from foreplan.store.programs import ABSENT, imported_as
 
-_ROUNDS = 10  # a site that is sent may make others differ that refer to it
+_ROUNDS = 10  # a binding that is sent may make others differ that refer to it
 _SET, _DELETE, _NAMES = "set", "delete", "names"
 
 
@@ -39,40 +39,42 @@ _SET, _DELETE, _NAMES = "set", "delete", "names"
 
 
 class Agreed:
-    """The sites that a worker process knows."""
+    """The bindings that a worker process knows."""
 
     def __init__(self) -> None:
         self._sent = set[str]()
 
-    def request(self, sites: Sites) -> dict[str, Any] | None:
-        """Return what a request says of the sites of its call; their digests only once."""
-        if not sites.digests:
+    def request(self, bindings: Bindings) -> dict[str, Any] | None:
+        """Return what a request says of the bindings of its call; their digests only once."""
+        if not bindings.digests:
             return None
-        digests = None if sites.token in self._sent else sites.digests
-        self._sent.add(sites.token)
-        return {"token": sites.token, "digests": digests, "again": sites.has_classes}
+        digests = None if bindings.token in self._sent else bindings.digests
+        self._sent.add(bindings.token)
+        return {"token": bindings.token, "digests": digests, "again": bindings.has_classes}
 
 
 @dataclass
 class Agreement:
     """What a worker process asks for before one call, and the answers."""
 
-    sites: Sites
+    bindings: Bindings
     may_differ: bool = False  # then the function is called all the same
-    changed: list[str] = field(default_factory=list)  # sites that tasks of the worker have changed
+    changed: list[str] = field(
+        default_factory=list
+    )  # bindings that tasks of the worker have changed
     _rounds: int = 0
 
     def answer(self, reply: dict[str, Any], channel: socket.socket) -> None:
         """Send what the worker asks for, or have it refuse the call."""
         differences = [Difference(*fields) for fields in reply["differs"]]
-        self.changed += [found.site for found in differences if found.by_task]
+        self.changed += [found.binding for found in differences if found.by_task]
         self._rounds += 1
         problem = reply["problem"]
         payload = b""
         try:
             if self._rounds > _ROUNDS:
                 raise ValueError("it differs again after it was sent")
-            payload = _pickled(self.sites, [found.site for found in differences])
+            payload = _pickled(self.bindings, [found.binding for found in differences])
         except Exception as error:  # pickling calls code of the objects
             problem = f"it cannot be sent there: {str(error) or type(error).__name__}"
         if problem or any(found.problem for found in differences):
@@ -80,18 +82,18 @@ class Agreement:
         send(channel, {"refused": problem, "call": self.may_differ}, payload)
 
 
-def _pickled(sites: Sites, names: Sequence[str]) -> bytes:
-    """Return the values of sites as they are put in their places."""
+def _pickled(bindings: Bindings, names: Sequence[str]) -> bytes:
+    """Return the values of bindings as they are put in their places."""
     found: list[tuple[str, str, str, Any]] = []
-    for site in names:
-        value = look_up(site)
-        if isinstance(value, type) and name_of(value) == site:
+    for binding in names:
+        value = look_up(binding)
+        if isinstance(value, type) and name_of(value) == binding:
             raise ValueError("the classes have other bases, slots or fields")
-        if digest_of(site, value) != sites.digests[site].partition("#")[0]:
+        if digest_of(binding, value) != bindings.digests[binding].partition("#")[0]:
             raise ValueError("the program has changed it since the run began")
         kind = _DELETE if value is ABSENT else _NAMES if type(value) is Names else _SET
         content = tuple(value) if kind == _NAMES else None if kind == _DELETE else value
-        found.append((site, sites.digests[site], kind, content))
+        found.append((binding, bindings.digests[binding], kind, content))
     sent = {*names}
 
     class Pickler(pickler()):  # type: ignore[misc]
@@ -154,13 +156,13 @@ def _fill_function(
 
 
 def agree(channel: socket.socket, program: dict[str, Any], is_loaded: bool) -> str:
-    """Have the sites of a call be as it expects; return those that differ and may.
+    """Have the bindings of a call be as it expects; return those that differ and may.
 
     When the call is loaded, classes of a script that came with it may have registered themselves.
     """
     if is_loaded and not program["again"]:
         return ""
-    expected = HERE.sites(program["token"], program["digests"])
+    expected = HERE.bindings(program["token"], program["digests"])
     problem = ""
     while differences := HERE.compare(expected):
         if is_loaded:
@@ -173,7 +175,7 @@ def agree(channel: socket.socket, program: dict[str, Any], is_loaded: bool) -> s
         if answer["refused"] and not answer["call"]:
             raise ProgramError(answer["refused"])
         if answer["refused"]:
-            return ", ".join(found.site for found in differences)
+            return ", ".join(found.binding for found in differences)
         problem = _put(payload)
     return ""
 
@@ -181,12 +183,12 @@ def agree(channel: socket.socket, program: dict[str, Any], is_loaded: bool) -> s
 def _put(payload: bytes | bytearray) -> str:
     """Put what was sent in its places; return why that cannot be done."""
     try:
-        for site, expected, kind, value in pickle.loads(payload):
+        for binding, expected, kind, value in pickle.loads(payload):
             if kind == _DELETE:
                 value = ABSENT
             elif kind == _NAMES:
                 value = Names(value)
-            HERE.put(site, value, expected)
+            HERE.put(binding, value, expected)
     except Exception as error:  # unpickling calls code of the objects
         return f"it cannot be put there: {type(error).__name__}: {error}"
     return ""

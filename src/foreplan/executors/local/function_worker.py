@@ -255,10 +255,10 @@ def _fits(program: dict[str, Any] | None) -> bool:
     if program is None:
         return True
     try:
-        from foreplan.store.sites import HERE
+        from foreplan.store.bindings import HERE
     except ImportError:
         return False
-    return not HERE.compare(HERE.sites(program["token"], program["digests"]))
+    return not HERE.compare(HERE.bindings(program["token"], program["digests"]))
 
 
 def _meter() -> Callable[[], Any]:

@@ -26,7 +26,7 @@ from foreplan.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
 from foreplan.model.call import Call
 from foreplan.model.causes import LOST, OUT_OF_MEMORY, SYSTEM, TIME_OUT, USED
 from foreplan.quantities import duration
-from foreplan.store.sites import ProgramSites, Sites
+from foreplan.store.bindings import Bindings, ProgramBindings
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FunctionJob:
     fixed: Mapping[str, str | None] = field(default_factory=dict)  # from the process's start on
     limit: Limit | None = None  # what it is held to
     is_kept: bool = False  # the store wants to know what the result is
-    program: ProgramSites | None = None  # that the worker must have; None: it is not compared
+    program: ProgramBindings | None = None  # that the worker must have; None: it is not compared
     may_differ: bool = False  # the function is called also where the program differs
 
 
@@ -91,16 +91,16 @@ class FunctionWorker:
         """Make a call; whatever happens is told by the outcome."""
         try:
             payload, met = pack_call(job.call, shared=self._shared)
-            sites = Sites("", {})
+            bindings = Bindings("", {})
             if job.program is not None:
-                sites = job.program.of(met, (job.call.args, dict(job.call.kwargs)))
+                bindings = job.program.of(met, (job.call.args, dict(job.call.kwargs)))
         except InputError as error:  # it says all itself
             return FunctionOutcome(problem=str(error), cause=SYSTEM)
         except Exception as error:  # pickling calls code of the objects, which may raise anything
             what = f"{type(error).__name__}: {error}"
             problem = f"it cannot be sent to a worker process: {what}"
             return FunctionOutcome(problem=problem, cause=SYSTEM)
-        agreement = Agreement(sites, job.may_differ)
+        agreement = Agreement(bindings, job.may_differ)
         before = oom_kills()
         try:
             reply, timed_out = self._call(job, payload, agreement, stop)
@@ -220,7 +220,7 @@ class FunctionWorker:
             "environment": dict(job.environment),
             "data_limit": None if self._fence is None else self._fence.data_limit,
             "is_kept": job.is_kept,
-            "program": self._agreed.request(agreement.sites),
+            "program": self._agreed.request(agreement.bindings),
         }
         with contextlib.suppress(ConnectionError):
             send(worker.channel, request, payload)

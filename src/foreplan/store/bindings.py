@@ -1,15 +1,16 @@
-"""The places of a program that a call counts on, and their comparison with a worker.
+"""The bindings of a program that a call uses, and their comparison with a worker.
 
-A site is an attribute of a module (`lib:CONFIG`) or of a class in one (`lib:Model.predict`). The
-program may have set it since the module was imported, and a worker imports the module anew. So a
-call travels with the digests of all sites that it leads to. The rules:
+A binding is an attribute of a module (`lib:CONFIG`) or of a class in one (`lib:Model.predict`). The
+program may have set it since it imported the module, and a worker imports the module anew. So a
+call travels with the digests of all bindings that its code can reach. The rules:
 
-- A function or a class that is imported by its name counts at its own site only; wherever else it
-  is met it counts as that name. What is not (of the script, a closure) counts with its content.
-- `lib:Model` is the skeleton of a class, `lib:Model.` and `lib:` are the names of all attributes.
-- What cannot be compared, as a lock, counts as its type; modules without a file do not count.
-- A worker looks at a site before every call, for tasks may set it as well; but at large data only
-  whether it is the same object.
+- A function or class that can be imported by name is compared at its own binding; elsewhere only
+  its name is. Functions of the script and closures are compared by content.
+- `lib:Model` stands for the bases, slots and fields of a class; `lib:Model.` and `lib:` stand for
+  the names of all attributes.
+- What cannot be compared, such as a lock, counts as its type. Modules without a file are skipped.
+- A worker looks at a binding before every call, because tasks may set it, too. Of large data it
+  only checks that it is the same object.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _MANY = 10_000
 _OPAQUE = "opaque-"  # how the digest begins of what cannot be compared
 
 
-class Sites(NamedTuple):
-    """The sites of some calls: their digests by name, and one of all."""
+class Bindings(NamedTuple):
+    """The bindings of some calls: their digests by name, and one of all."""
 
     token: str
     digests: Mapping[str, str]
@@ -62,7 +63,7 @@ class Names(tuple[str, ...]):
 
 
 def name_of(thing: Any) -> str:
-    """Return the site by whose name a part of the program is imported; empty if it travels."""
+    """Return the binding by whose name a part of the program is imported; empty if it travels."""
     name = imported_as(thing)
     return "" if name.endswith(".__wrapped__") else name
 
@@ -76,9 +77,9 @@ def home_of(function: types.FunctionType) -> str:
     return home if imported_as(module) and not is_built_in(module) else ""
 
 
-def look_up(site: str) -> Any:
-    """Return the value of a site in this process; ABSENT if there is none."""
-    home, _, path = site.partition(":")
+def look_up(binding: str) -> Any:
+    """Return the value of a binding in this process; ABSENT if there is none."""
+    home, _, path = binding.partition(":")
     module = sys.modules.get(home) or importlib.import_module(home)
     value: Any = module
     for name in path.split("."):
@@ -114,12 +115,12 @@ def _attributes(kind: type) -> dict[str, Any]:
     }
 
 
-class _SiteDigesting(DeepDigesting):
-    """The digest of one site, in which parts of modules count by their names."""
+class _BindingDigesting(DeepDigesting):
+    """The digest of one binding, in which parts of modules count by their names."""
 
-    def __init__(self, site: str) -> None:
+    def __init__(self, binding: str) -> None:
         super().__init__(MOST)
-        self._site = site
+        self._binding = binding
         self.bytes = 0
         self.is_fixed = False  # no task can change the value
 
@@ -138,8 +139,8 @@ class _SiteDigesting(DeepDigesting):
         self.bytes += sum(map(len, parts))
         return super().hash(kind, *parts)
 
-    def of_site(self, value: Any) -> str:
-        """Return the digest of the site's value; of what cannot be compared, of its type."""
+    def of_binding(self, value: Any) -> str:
+        """Return the digest of the binding's value; of what cannot be compared, of its type."""
         self.is_fixed = _is_fixed(value)
         if value is ABSENT:
             return "absent"
@@ -162,9 +163,9 @@ class _SiteDigesting(DeepDigesting):
         if not name:
             return super()._part_of_program(thing)
         self._things.append(thing)
-        if name != self._site:
+        if name != self._binding:
             return self.hash("imported", name.encode())
-        self._site = ""  # a function may hold itself
+        self._binding = ""  # a function may hold itself
         parts: tuple[Any, ...]
         if isinstance(thing, type):
             slots = vars(thing).get("__slots__")
@@ -180,7 +181,7 @@ class _SiteDigesting(DeepDigesting):
 def _is_fixed(value: Any) -> bool:
     """Return whether no task can change a value but by putting another one in its place."""
     if isinstance(value, type):
-        return not is_own(value) or bool(name_of(value))  # its attributes are sites themselves
+        return not is_own(value) or bool(name_of(value))  # its attributes are bindings themselves
     if type(value) is not types.FunctionType:
         # a function that is compiled, or has a cache: that it was called cannot be seen
         is_wrapper = callable(value) and hasattr(value, "__wrapped__") and not is_own(type(value))
@@ -191,24 +192,24 @@ def _is_fixed(value: Any) -> bool:
     return not (value.__closure__ or value.__dict__) and PLAIN.issuperset(map(type, given))
 
 
-def digest_of(site: str, value: Any) -> str:
-    """Return the digest that a site has with a value."""
-    return _SiteDigesting(site).of_site(value)
+def digest_of(binding: str, value: Any) -> str:
+    """Return the digest that a binding has with a value."""
+    return _BindingDigesting(binding).of_binding(value)
 
 
-class ProgramSites:
-    """The sites that the calls of a run count on, as they are in this process."""
+class ProgramBindings:
+    """The bindings that the calls of a run count on, as they are in this process."""
 
     def __init__(self) -> None:
         self._walked: dict[tuple[int, bool], tuple[dict[str, str], list[Any]]] = {}
-        self._whole: dict[tuple[int, ...], Sites] = {}
+        self._whole: dict[tuple[int, ...], Bindings] = {}
         self._kept: list[Any] = []  # so that no other object gets its id
         # what cannot be compared is sent anew in every run, for it may have changed
         self._mark = f"#{os.urandom(8).hex()}"
         self._lock = threading.Lock()
 
-    def of(self, met: Iterable[Any], arguments: Any = ()) -> Sites:
-        """Return the sites of a call, given the functions, classes and modules of its pickle."""
+    def of(self, met: Iterable[Any], arguments: Any = ()) -> Bindings:
+        """Return the bindings of a call, given the functions, classes and modules of its pickle."""
         own = {id(t): t for t in met if is_own(t) and not is_built_in(t)}
         has_modules = any(type(thing) is types.ModuleType for thing in own.values())
         given = {id(module): module for module in _modules_in(arguments)} if has_modules else {}
@@ -219,7 +220,7 @@ class ProgramSites:
                 self._whole[key] = self._find(list(own.values()), list(given.values()))
             return self._whole[key]
 
-    def _find(self, pickled: list[Any], given: list[Any]) -> Sites:
+    def _find(self, pickled: list[Any], given: list[Any]) -> Bindings:
         found: dict[str, str] = {}
         # what travels has met with the pickle all that it leads to, but for what is in modules
         todo = [(thing, not name_of(thing)) for thing in (*_without_named(pickled), *given)]
@@ -229,30 +230,30 @@ class ProgramSites:
             if id(thing) in seen:
                 continue
             seen.add(id(thing))
-            sites, more = self._walk(thing, travels)
-            found |= sites
+            bindings, more = self._walk(thing, travels)
+            found |= bindings
             todo += [(part, False) for part in more]
         found = dict(sorted(found.items()))
         whole = hashlib.blake2b(repr(found).encode(), digest_size=16)
         has_classes = any(isinstance(thing, type) and not name_of(thing) for thing in pickled)
-        return Sites(whole.hexdigest() if found else "", found, has_classes)
+        return Bindings(whole.hexdigest() if found else "", found, has_classes)
 
     def _walk(self, thing: Any, travels: bool) -> tuple[dict[str, str], list[Any]]:
-        """Return the sites of one part of the program, and the parts that it leads to."""
+        """Return the bindings of one part of the program, and the parts that it leads to."""
         key = (id(thing), travels)
         if key not in self._walked:
             self._kept.append(thing)
-            sites, loose = _sites_of(thing)
+            bindings, loose = _bindings_of(thing)
             digests = dict[str, str]()
             more = list[Any]()
-            for site, value in sites.items():
-                digesting = _SiteDigesting(site)
-                found = digesting.of_site(value)
-                digests[site] = found + self._mark if found.startswith(_OPAQUE) else found
+            for binding, value in bindings.items():
+                digesting = _BindingDigesting(binding)
+                found = digesting.of_binding(value)
+                digests[binding] = found + self._mark if found.startswith(_OPAQUE) else found
                 more += digesting.things
             for part in () if travels else loose:
-                digesting = _SiteDigesting("")
-                digesting.of_site([part])
+                digesting = _BindingDigesting("")
+                digesting.of_binding([part])
                 more += digesting.things
             if travels:
                 more += _modules_in(loose)
@@ -284,10 +285,10 @@ def _modules_in(value: Any) -> list[Any]:
     return found
 
 
-def _sites_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Return the sites that a part of a program names, and what else it holds."""
+def _bindings_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Return the bindings that a part of a program names, and what else it holds."""
     if type(thing) is types.ModuleType:
-        return _sites_of_module(thing), []
+        return _bindings_of_module(thing), []
     name = name_of(thing)
     if isinstance(thing, type):
         attributes = _attributes(thing)
@@ -295,29 +296,29 @@ def _sites_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
             return {}, [*thing.__bases__, *map(bare, attributes.values())]
         own = {f"{name}.{key}": value for key, value in attributes.items()}
         return {name: thing, f"{name}.": Names(sorted(attributes)), **own}, []
-    sites = {name: look_up(name)} if name else {}  # a class may hold it as a static method
+    bindings = {name: look_up(name)} if name else {}  # a class may hold it as a static method
     home, known = home_of(thing), thing.__globals__
     used = used_names(thing.__code__)
     for key in used if home else ():
         if key in known or not hasattr(builtins, key):
-            sites[f"{home}:{key}"] = known.get(key, ABSENT)
+            bindings[f"{home}:{key}"] = known.get(key, ABSENT)
     for module, key, value in module_attributes(thing):
         if not is_own(module) or (imported_as(module) and not is_built_in(module)):
-            sites[f"{module.__name__}:{key}"] = value
+            bindings[f"{module.__name__}:{key}"] = value
     loose: list[Any] = [*handed_on(thing).values()]
     if not name:
         loose += [thing.__defaults__, thing.__kwdefaults__, cells_of(thing), thing.__dict__]
     if not home:
         loose += [v for key in used if (v := known.get(key)) is not None and _is_data(v)]
-    return sites, loose
+    return bindings, loose
 
 
 def _is_data(value: Any) -> bool:
     return type(value) not in PLAIN and type(value) is not types.ModuleType
 
 
-def _sites_of_module(module: types.ModuleType) -> dict[str, Any]:
-    """Return the sites of a module that is handed on: nobody knows what of it is used."""
+def _bindings_of_module(module: types.ModuleType) -> dict[str, Any]:
+    """Return the bindings of a module that is handed on: nobody knows what of it is used."""
     name = imported_as(module)
     if not name or is_built_in(module):
         return {}
@@ -329,7 +330,7 @@ def _sites_of_module(module: types.ModuleType) -> dict[str, Any]:
 
 
 class _Accepted(NamedTuple):
-    """A site that was found, or made, to be as expected."""
+    """A binding that was found, or made, to be as expected."""
 
     expected: str
     value: Any
@@ -342,9 +343,9 @@ class ProgramError(Exception):
 
 
 class Difference(NamedTuple):
-    """A site that is not as expected."""
+    """A binding that is not as expected."""
 
-    site: str
+    binding: str
     problem: str = ""  # why it cannot be looked at
     by_task: bool = False  # it was as expected before
 
@@ -353,9 +354,9 @@ def tell(differences: Sequence[Difference], where: str, problem: str = "", how: 
     """Return what differs, where, and what to do; `problem` is why it cannot be made the same."""
     for found in differences:
         if found.problem:
-            module = found.site.partition(":")[0]
+            module = found.binding.partition(":")[0]
             return f"{where} cannot import {module}, which the function needs: {found.problem}"
-    names = first_few(found.site.strip(".:").replace(":", ".") for found in differences)
+    names = first_few(found.binding.strip(".:").replace(":", ".") for found in differences)
     why = f" ({problem})" if problem else ""
     return (
         f"the program and {where} differ in {names}{why}: pass it as an argument, {how}or set it "
@@ -367,12 +368,12 @@ def tell(differences: Sequence[Difference], where: str, problem: str = "", how: 
 WITH_OTHER_PROGRAM = "it was called though its worker and the program differ in"
 
 
-def changes_of_tasks(task: str, sites: Sequence[str]) -> str:
-    """Return what to tell of sites that tasks have changed in their worker process."""
+def changes_of_tasks(task: str, bindings: Sequence[str]) -> str:
+    """Return what to tell of bindings that tasks have changed in their worker process."""
     return (
-        f"{task}: earlier tasks in its worker process have changed {first_few(sites)}; every task "
-        "begins with what the program has there. To keep something for later tasks, let a function "
-        "of the module with functools.cache return it"
+        f"{task}: earlier tasks in its worker process have changed {first_few(bindings)}; every "
+        "task begins with what the program has there. To keep something for later tasks, let a "
+        "function of the module with functools.cache return it"
     )
 
 
@@ -380,71 +381,71 @@ class WorkerProgram:
     """The program as this worker process has it."""
 
     def __init__(self) -> None:
-        self._sites: dict[str, Mapping[str, str]] = {}
+        self._bindings: dict[str, Mapping[str, str]] = {}
         self._accepted: dict[str, _Accepted] = {}
         self._originals: dict[str, Any] = {}
         self._lock = threading.Lock()
 
-    def sites(self, token: str, digests: Mapping[str, str] | None) -> Mapping[str, str]:
-        """Return the sites of a token, which come with it only the first time."""
+    def bindings(self, token: str, digests: Mapping[str, str] | None) -> Mapping[str, str]:
+        """Return the bindings of a token, which come with it only the first time."""
         if digests is not None:
-            self._sites[token] = digests
-        return self._sites[token]
+            self._bindings[token] = digests
+        return self._bindings[token]
 
     def compare(self, expected: Mapping[str, str]) -> list[Difference]:
-        """Return the sites that differ from what a call expects."""
+        """Return the bindings that differ from what a call expects."""
         with self._lock:
-            found = (self._compare(site, digest) for site, digest in expected.items())
+            found = (self._compare(binding, digest) for binding, digest in expected.items())
             return [difference for difference in found if difference is not None]
 
-    def _compare(self, site: str, expected: str) -> Difference | None:
+    def _compare(self, binding: str, expected: str) -> Difference | None:
         try:
-            value = look_up(site)
+            value = look_up(binding)
         except Exception as error:  # modules run code when they are imported
-            return Difference(site, f"{type(error).__name__}: {error}")
-        known = self._accepted.get(site)
+            return Difference(binding, f"{type(error).__name__}: {error}")
+        known = self._accepted.get(binding)
         if known is not None and known.expected != expected:
             known = None
         if known is not None and known.is_settled and _is_same(known.value, value):
             return None
-        accepted = _accept(site, value, expected)
-        is_put = site in self._originals and value is not self._originals[site]
+        accepted = _accept(binding, value, expected)
+        is_put = binding in self._originals and value is not self._originals[binding]
         wanted = expected if is_put else expected.partition("#")[0]
         if accepted.digest == (wanted if known is None else known.digest):
-            self._accepted[site] = accepted
+            self._accepted[binding] = accepted
             return None
-        if is_put and digest_of(site, self._originals[site]) == expected:
-            self.put(site, self._originals[site], expected)
+        if is_put and digest_of(binding, self._originals[binding]) == expected:
+            self.put(binding, self._originals[binding], expected)
             return None
-        return Difference(site, by_task=known is not None)
+        return Difference(binding, by_task=known is not None)
 
-    def put(self, site: str, value: Any, expected: str) -> None:
-        """Make a site what it is in the program."""
-        home, _, path = site.partition(":")
+    def put(self, binding: str, value: Any, expected: str) -> None:
+        """Make a binding what it is in the program."""
+        home, _, path = binding.partition(":")
         owner: Any = importlib.import_module(home)
         *outer, name = path.split(".")
         for key in outer:
             owner = vars(owner)[key]
         if type(value) is Names:
-            extra = [key for key in look_up(site) if key not in value]
+            extra = [key for key in look_up(binding) if key not in value]
             for key in extra:
                 delattr(owner, key)
         else:
-            self._originals.setdefault(site, look_up(site))
+            self._originals.setdefault(binding, look_up(binding))
             if value is not ABSENT:
                 setattr(owner, name, value)
             elif name in vars(owner):
                 delattr(owner, name)
-        self._accepted[site] = _accept(site, look_up(site), expected)
+        self._accepted[binding] = _accept(binding, look_up(binding), expected)
 
 
 def _is_same(known: Any, value: Any) -> bool:
     return known is value or (type(value) is Names and known == value)
 
 
-def _accept(site: str, value: Any, expected: str) -> _Accepted:
-    digesting = _SiteDigesting(site)
-    digest = digesting.of_site(value)
+def _accept(binding: str, value: Any, expected: str) -> _Accepted:
+    digesting = _BindingDigesting(binding)
+    digest = digesting.of_binding(value)
     is_settled = digesting.is_fixed or digesting.is_large
     return _Accepted(expected, value, digest, is_settled)
 
@@ -453,18 +454,18 @@ HERE = WorkerProgram()
 
 
 def compare_program(
-    sites: Mapping[str, str], may_differ: bool, where: str
+    bindings: Mapping[str, str], may_differ: bool, where: str
 ) -> tuple[str, tuple[str, ...]]:
     """Return what of the program differs here, and what tasks have changed; refuse the former.
 
     Nothing is put right: others use these modules, too.
     """
-    if not sites:
+    if not bindings:
         return "", ()
-    differences = HERE.compare(sites)
+    differences = HERE.compare(bindings)
     before = [found for found in differences if not found.by_task]
     if before and not may_differ:
         how = "have its module travel with cloudpickle.register_pickle_by_value, "
         raise ProgramError(tell(before, where, how=how))
-    changed = tuple(found.site for found in differences if found.by_task)
-    return ", ".join(found.site for found in before), changed
+    changed = tuple(found.binding for found in differences if found.by_task)
+    return ", ".join(found.binding for found in before), changed

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foreplan.store.sites import ProgramSites, WorkerProgram, look_up
+from foreplan.store.bindings import ProgramBindings, WorkerProgram, look_up
 
 HELPERS = "K = [1]\nN = 3\ndef g(x): return x + K[0]\ndef h(x): return N\nclass C:\n    n = 1\n"
 
@@ -37,24 +37,24 @@ def script(source: str) -> Any:
 
 
 def expected(*things: Any) -> Mapping[str, str]:
-    return ProgramSites().of(things).digests
+    return ProgramBindings().of(things).digests
 
 
-def differing(sites: Mapping[str, str]) -> list[str]:
-    return sorted(found.site for found in WorkerProgram().compare(sites))
+def differing(bindings: Mapping[str, str]) -> list[str]:
+    return sorted(found.binding for found in WorkerProgram().compare(bindings))
 
 
-def test_sites_of_functions_and_classes(module: Callable[[], Any]) -> None:
+def test_bindings_of_functions_and_classes(module: Callable[[], Any]) -> None:
     helpers = module()
     function = script("def f(x): return some_helpers.g(x), some_helpers.missing")
     assert sorted(expected(function)) == ["some_helpers:" + n for n in ("K", "g", "missing")]
     kind = expected(helpers.C)
     assert sorted(kind) == ["some_helpers:C", "some_helpers:C.", "some_helpers:C.n"]
     assert expected(len, np.ndarray, np) == {}
-    sites = {**expected(function), **kind}
-    assert differing(sites) == []
+    bindings = {**expected(function), **kind}
+    assert differing(bindings) == []
     module()  # as it is when it is imported anew
-    assert differing(sites) == []
+    assert differing(bindings) == []
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,11 @@ def test_only_what_differs_is_named(
     module: Callable[[], Any], change: str, found: list[str]
 ) -> None:
     helpers = module()
-    sites = expected(script("def f(x): return some_helpers.g(x), some_helpers.missing"), helpers.C)
+    bindings = expected(
+        script("def f(x): return some_helpers.g(x), some_helpers.missing"), helpers.C
+    )
     exec(change, vars(helpers))
-    assert differing(sites) == ["some_helpers:" + name for name in found]
+    assert differing(bindings) == ["some_helpers:" + name for name in found]
 
 
 def test_a_module_that_cannot_be_imported() -> None:
@@ -95,45 +97,48 @@ def test_a_module_that_cannot_be_imported() -> None:
 )
 def test_of_a_module_that_is_handed_on_all_counts(module: Callable[[], Any], source: str) -> None:
     helpers = module()
-    sites = expected(script(source), helpers)
-    assert {"some_helpers:", "some_helpers:N", "some_helpers:C.n"} <= sites.keys()
+    bindings = expected(script(source), helpers)
+    assert {"some_helpers:", "some_helpers:N", "some_helpers:C.n"} <= bindings.keys()
     helpers.N = 4
     helpers.more = 1
-    assert differing(sites) == ["some_helpers:", "some_helpers:N"]
+    assert differing(bindings) == ["some_helpers:", "some_helpers:N"]
 
 
 def test_what_functools_wraps_counts(module: Callable[[str], Any]) -> None:
     cached = "import functools\n" + HELPERS.replace("def g", "@functools.cache\ndef g")
     helpers = module(cached)
-    sites = expected(script("def f(x): return some_helpers.g(x)"))
+    bindings = expected(script("def f(x): return some_helpers.g(x)"))
     helpers.g(1)
-    assert differing(sites) == []
+    assert differing(bindings) == []
     module(cached.replace("x + K", "x - K"))
-    assert differing(sites) == ["some_helpers:g"]
+    assert differing(bindings) == ["some_helpers:g"]
 
 
 def test_what_cannot_be_compared_counts_as_its_type(module: Callable[[str], Any]) -> None:
     source = f"import threading\nLOCK = threading.Lock()\n{HELPERS}def g(x): return LOCK, K\n"
     helpers = module(source)
-    sites = expected(helpers.g)
+    bindings = expected(helpers.g)
     module(source)
-    assert differing(sites) == []
+    assert differing(bindings) == []
     module(source).LOCK = None
-    assert differing(sites) == ["some_helpers:LOCK"]
+    assert differing(bindings) == ["some_helpers:LOCK"]
     module(source).K = [2]
-    assert differing(sites) == ["some_helpers:K"]
+    assert differing(bindings) == ["some_helpers:K"]
 
 
 def test_what_tasks_change_is_seen_but_not_in_large_data(module: Callable[[str], Any]) -> None:
     helpers = module("import numpy as np\nA = np.zeros(9)\nB = np.zeros(2**20)\ndef g(): A, B\n")
-    worker, sites = WorkerProgram(), expected(helpers.g)
-    assert worker.compare(sites) == []
+    worker, bindings = WorkerProgram(), expected(helpers.g)
+    assert worker.compare(bindings) == []
     helpers.A[0] = helpers.B[0] = 1
-    assert [(found.site, found.by_task) for found in worker.compare(sites)] == [
+    assert [(found.binding, found.by_task) for found in worker.compare(bindings)] == [
         ("some_helpers:A", True)
     ]
     helpers.B = helpers.B.copy()
-    assert [found.site for found in worker.compare(sites)] == ["some_helpers:A", "some_helpers:B"]
+    assert [found.binding for found in worker.compare(bindings)] == [
+        "some_helpers:A",
+        "some_helpers:B",
+    ]
 
 
 def test_what_was_put_there_goes_when_it_is_not_expected_any_more(
@@ -141,15 +146,15 @@ def test_what_was_put_there_goes_when_it_is_not_expected_any_more(
 ) -> None:
     helpers = module()
     function = script("def f(x): return some_helpers.N")
-    sites, worker = expected(function), WorkerProgram()
-    assert worker.compare(sites) == []
+    bindings, worker = expected(function), WorkerProgram()
+    assert worker.compare(bindings) == []
     helpers.N = 9
     patched = expected(function)
     helpers.N = 3
-    assert [found.site for found in worker.compare(patched)] == ["some_helpers:N"]
+    assert [found.binding for found in worker.compare(patched)] == ["some_helpers:N"]
     worker.put("some_helpers:N", 9, patched["some_helpers:N"])
     assert (worker.compare(patched), look_up("some_helpers:N")) == ([], 9)
-    assert (worker.compare(sites), look_up("some_helpers:N")) == ([], 3)
+    assert (worker.compare(bindings), look_up("some_helpers:N")) == ([], 3)
 
 
 def test_an_installed_module_counts_where_the_program_has_changed_it(
