@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -207,6 +208,30 @@ def test_what_a_call_holds_is_its_own_and_is_whole(on: Any, tmp_path: Path) -> N
     expect(2, Later(), 1)
     outcome = run(flow, on)
     assert [(t.name, outcome.result(t)) for _, t in wanted] == [(t.name, v) for v, t in wanted]
+
+
+SCRIPT = """
+seen, count = [], 0
+def append(number): seen.append(number); return list(seen)
+def increase(number):
+    global count
+    count += number
+    return count
+def through(number): return append(number)
+"""
+
+
+def test_what_a_script_has_in_its_globals_is_each_call_s_own(on: Any) -> None:
+    script = types.ModuleType("__main__")
+    exec(SCRIPT, vars(script))
+    flow = foreplan.Flow("script")
+    wanted = [(flow.task(script.append, k), [k]) for k in range(3)]
+    wanted += [(flow.task(script.through, k), [k]) for k in range(3)]
+    increased = [(flow.task(script.increase, k), k) for k in range(3)]
+    outcome = run(flow, on)
+    assert [(t.name, outcome.result(t)) for t, _ in [*wanted, *increased]] == [
+        (t.name, value) for t, value in [*wanted, *increased]
+    ]
 
 
 def test_a_late_task_is_refused_when_the_call_is_packed(on: Any) -> None:

@@ -158,11 +158,14 @@ def is_immutable(value: Any) -> bool:
 
 
 def is_stateless(function: Any) -> bool:
-    """Return whether a function holds nothing that a call could change, its globals aside."""
+    """Return whether a function holds nothing that a call could change.
+
+    What is in modules is compared elsewhere (foreplan.store.bindings).
+    """
     todo, seen = [function], dict[int, Any]()
     while todo:
         part = todo.pop()
-        if id(part) in seen or is_immutable(part) or isinstance(part, type):
+        if id(part) in seen or is_immutable(part) or isinstance(part, type | types.ModuleType):
             continue
         seen[id(part)] = part
         inside = _held_by(part)
@@ -188,4 +191,17 @@ def _held_by(function: Any) -> list[Any] | None:
     except ValueError:  # one is empty yet
         return None
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    return [*cells, *defaults, *vars(function).values()]
+    known = _global_values(function)
+    return None if known is None else [*cells, *defaults, *vars(function).values(), *known]
+
+
+def _global_values(function: types.FunctionType) -> list[Any] | None:
+    """Return the values of the globals that travel with a function; None if it sets some."""
+    from foreplan.store.programs import imported_as, sets_globals, used_names
+
+    if imported_as(function):
+        return []
+    if sets_globals(function.__code__):
+        return None
+    known = function.__globals__
+    return [known[name] for name in used_names(function.__code__) if name in known]

@@ -476,6 +476,14 @@ def used_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(used).union(*map(used_names, inner))
 
 
+@functools.lru_cache(maxsize=4096)
+def sets_globals(code: types.CodeType) -> bool:
+    """Return whether code, or what is nested in it, sets or deletes a global variable."""
+    steps = {step.opname for step in dis.get_instructions(code)}
+    inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
+    return not steps.isdisjoint(("STORE_GLOBAL", "DELETE_GLOBAL")) or any(map(sets_globals, inner))
+
+
 def handed_on(function: types.FunctionType) -> dict[str, types.ModuleType]:
     """The modules of the program that a function does more with than take attributes of them."""
     imported = [module for module in _loaded(function) if is_own(module)]
