@@ -244,6 +244,6 @@ def test_a_line_is_a_checksum_and_json(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     written(path, [[{"t": "x"}]])
     assert path.read_text() == (
-        '6993685f {"seq":0,"type":"run","rules":2,"id":"x"}\nf616cfe1 {"seq":1,"t":"x"}\n'
+        'a81db79f {"seq":0,"type":"run","rules":3,"id":"x"}\nf616cfe1 {"seq":1,"t":"x"}\n'
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

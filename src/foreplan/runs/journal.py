@@ -171,7 +171,7 @@ def _take(line: bytes, payload: bytes | None, found: Scan[T], read: Callable[[by
 
 # Raised when the entries of a journal change, or the decisions that a replay must repeat: a journal
 # of other rules is refused (decision 028).
-RULES = 2
+RULES = 3
 _SAFE = "nothing finished is lost: what attempts have finished is on disk and will be found"
 
 
