@@ -243,7 +243,7 @@ class ProgramBindings:
         key = (id(thing), travels)
         if key not in self._walked:
             self._kept.append(thing)
-            bindings, loose = _bindings_of(thing)
+            bindings, loose = _bindings_of(thing, travels)
             digests = dict[str, str]()
             more = list[Any]()
             for binding, value in bindings.items():
@@ -285,8 +285,11 @@ def _modules_in(value: Any) -> list[Any]:
     return found
 
 
-def _bindings_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Return the bindings that a part of a program names, and what else it holds."""
+def _bindings_of(thing: Any, travels: bool) -> tuple[dict[str, Any], list[Any]]:
+    """Return the bindings that a part of a program names, and what else it holds.
+
+    A function that travels with the call, such as an inner one, takes its globals along.
+    """
     if type(thing) is types.ModuleType:
         return _bindings_of_module(thing), []
     name = name_of(thing)
@@ -297,7 +300,8 @@ def _bindings_of(thing: Any) -> tuple[dict[str, Any], list[Any]]:
         own = {f"{name}.{key}": value for key, value in attributes.items()}
         return {name: thing, f"{name}.": Names(sorted(attributes)), **own}, []
     bindings = {name: look_up(name)} if name else {}  # a class may hold it as a static method
-    home, known = home_of(thing), thing.__globals__
+    home = "" if travels else home_of(thing)
+    known = thing.__globals__
     used = used_names(thing.__code__)
     for key in used if home else ():
         if key in known or not hasattr(builtins, key):
