@@ -28,8 +28,8 @@ from foreplan.model.events import (
     ItemArrived,
     ItemLost,
     LinkChanged,
+    MachineMessage,
     NewPlan,
-    Notice,
     ProcessorGone,
     ProcessorJoined,
     Replan,
@@ -163,5 +163,8 @@ def test_a_loss_before_the_answer() -> None:
 
 
 def test_every_event_that_is_heard_has_a_number_of_its_own() -> None:
-    assert set(NUMBERS) == set(KINDS.values()) - {Beat, Notice}  # which no coordinator hears
+    assert set(NUMBERS) == set(KINDS.values()) - {
+        Beat,
+        MachineMessage,
+    }  # which no coordinator hears
     assert len(set(NUMBERS.values())) == len(NUMBERS)

@@ -14,7 +14,7 @@ import pytest
 from foreplan.model.events import (
     ItemArrived,
     ItemLost,
-    Notice,
+    MachineMessage,
     ProcessorGone,
     ProcessorJoined,
     TaskFailed,
@@ -303,7 +303,7 @@ def test_what_waits_for_long_is_named(
                 event = take(executor)
         finally:
             path.touch()
-        while isinstance(event, Notice):
+        while isinstance(event, MachineMessage):
             event = take(executor)
         assert (type(event), whom(event)) == (TaskFinished, 1)
 

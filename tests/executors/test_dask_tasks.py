@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from foreplan.executors import packing
-from foreplan.executors.calls import is_stateless
+from foreplan.executors.calls import is_immutable, is_stateless
 from foreplan.executors.dask import tasks as dask_tasks
 from foreplan.executors.dask.messages import (
     CopyMessage,
@@ -182,3 +182,12 @@ def _recursive() -> Any:
 def test_workers_keep_functions_that_hold_nothing(function: Any, is_kept_by_workers: bool) -> None:
     """What another holds travels with the arguments, and is each call's own."""
     assert is_stateless(function) is is_kept_by_workers
+
+
+def test_parts_of_immutable_values_are_counted() -> None:
+    knot: tuple[Any, ...] = (1, "a", frozenset([b"b"]))
+    assert is_immutable(knot)
+    for _ in range(60):  # each has two of the one before
+        knot = (knot, knot)
+    assert not is_immutable(knot)
+    assert not is_immutable((1, [2]))

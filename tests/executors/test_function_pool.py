@@ -217,6 +217,6 @@ def test_what_cannot_be_done_there(tmp_path: Path, options: Any, problem: str) -
         return
     outcome = foreplan.run(flow, on=Away(1), dir=tmp_path, progress=False, **options)
     assert outcome.result(read) == "given"
-    assert "time-outs are not kept on `away`" in outcome.warnings[0]
+    assert "`away` does not keep time-outs" in outcome.warnings[0]
     with pytest.raises(InputError, match="`away` runs functions, not commands"):
         foreplan.run({"tasks": {"a": {"run": "true"}}}, on=Away(1), dir=tmp_path, progress=False)

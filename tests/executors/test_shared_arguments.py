@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from executors.calling import Caller, flow, run, value
 from foreplan.executors import packing
 from foreplan.executors.base import Workload
 from foreplan.executors.calls import load_call, pack_call
-from foreplan.executors.shared_arguments import LARGE, SharedFiles
+from foreplan.executors.shared_arguments import LARGE, SharedArguments
 from foreplan.model import Call
 from foreplan.model.events import TaskFinished
 
@@ -66,10 +67,11 @@ def test_what_is_met_once_or_made_anew_travels_with_its_call(tmp_path: Path) -> 
             Made.count += 1
             return {"array": np.full(N, float(Made.count))}
 
-    shared = SharedFiles(str(tmp_path))
+    shared = SharedArguments(str(tmp_path))
     known: list[Any] = [np.ones(N), np.ones(N // 2), np.full(N, None), "x" * LARGE]
-    made = Made()
-    sizes = [len(pack_call(Call(len, (made, *known)), shared=shared)[0]) for _ in range(3)]
+    call = Call(len, (Made(), *known))
+    find_place = functools.partial(shared.find, call=call)
+    sizes = [len(pack_call(call, find_place=find_place)[0]) for _ in range(3)]
     large = 8 * N
     assert sizes[0] > 2 * large + LARGE
     assert large + LARGE // 2 < sizes[1] == sizes[2] < sizes[0] - large - LARGE // 2

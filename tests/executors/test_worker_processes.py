@@ -63,7 +63,7 @@ def test_a_worker_is_kept_and_is_like_a_new_one() -> None:
     _, first = call(leave)
     files = len(os.listdir("/proc/self/fd"))
     assert call(look) == ((os.getcwd(), False, False, True), first)
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(os.listdir("/proc/self/fd")) <= files
 
 
 def leave_thread() -> None:
@@ -167,6 +167,23 @@ def test_modules_that_have_changed_are_imported_anew(data: Path) -> None:
     library.write_text(library.read_text() + "# edited\n")
     assert pid() != third
     assert third != first
+
+
+def test_large_data_that_a_task_has_changed_is_gone_in_the_next_run(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(data))
+    (data / "large_library.py").write_text(
+        "TABLE = [0.0] * 200_000\n"
+        "def read(k): return TABLE[0]\n"
+        "def write(k): TABLE[0] = 5.0; return k\n"
+    )
+    library = importlib.import_module("large_library")
+    for k, function in enumerate((library.read, library.write, library.read)):
+        flow = foreplan.Flow("large")
+        task = flow.task(function, k)
+        outcome = foreplan.run(flow, "local:1", use_history=False)
+        assert outcome.result(task) == (1 if k == 1 else 0.0)
 
 
 def test_workers_of_threads_and_forks(data: Path) -> None:

@@ -218,6 +218,15 @@ def increase(number):
     count += number
     return count
 def through(number): return append(number)
+class Table:
+    rows = 1
+def remember(number):
+    known = getattr(Table, "last", None)
+    Table.last = number
+    return known
+def total():
+    if not hasattr(Table, "sum"): Table.sum = Table.rows * 100
+    return Table.sum
 """
 
 
@@ -232,6 +241,23 @@ def test_what_a_script_has_in_its_globals_is_each_call_s_own(on: Any) -> None:
     assert [(t.name, outcome.result(t)) for t, _ in [*wanted, *increased]] == [
         (t.name, value) for t, value in [*wanted, *increased]
     ]
+
+
+def test_what_tasks_set_on_a_script_s_class_is_gone_in_the_next_task(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Dask such attributes stay: see docs/limits.md."""
+    monkeypatch.chdir(data)
+    script = types.ModuleType("__main__")
+    exec(SCRIPT, vars(script))
+    flow = foreplan.Flow("class")
+    tasks = [flow.task(script.remember, k) for k in range(3)]
+    summed = flow.task(script.total)
+    outcome = run(flow, LOCAL)
+    assert [outcome.result(task) for task in tasks] == [None] * 3
+    assert outcome.result(summed) == 100
+    script.Table.rows = 2
+    assert run(flow, LOCAL).result(summed) == 200
 
 
 def test_a_late_task_is_refused_when_the_call_is_packed(on: Any) -> None:

@@ -86,7 +86,10 @@ def test_what_has_changed_is_said() -> None:
         (changed(d={"run": "ls y *", "ignores": ["y", "x", "*"]}), "changed: d"),
         (changed(e={"run": "true"}), "new: e"),
         (changed(b=None), "gone: b"),
-        (foreplan.load({**FILES, "edges": [["a", "c", 5]]}), "edges, files, order or name"),
+        (
+            foreplan.load({**FILES, "edges": [["a", "c", 5]]}),
+            "edges, files, order, name or options of tasks",
+        ),
     ]
     for new, words in cases:
         with pytest.raises(InputError, match=words) as caught:

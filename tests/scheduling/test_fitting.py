@@ -369,7 +369,7 @@ def moved(*cores: int) -> Any:
 def test_what_the_validator_finds() -> None:
     assert "has a core twice" in broken(moved(0, 0), WIDE)
     assert "cores of several hosts" in broken(moved(3, 4), WIDE)
-    assert "takes 8 on 'h0-1'" in broken(moved(0), WIDE)
+    assert "is given 1 core, and requests another number" in broken(moved(0), WIDE)
     assert "'t0' and 't1' overlap on 'h0-3'" in broken(moved(1, 2), WIDE, WIDE)
 
     def second_first(plan: Schedule) -> Schedule:

@@ -13,6 +13,7 @@ from foreplan.errors import InputError
 from foreplan.formats import load, load_platform, load_world
 from foreplan.model import Estimates
 from foreplan.model.events import Event, LinkChanged, ProcessorGone, ProcessorJoined, SpeedChanged
+from foreplan.quantities import shortened
 from foreplan.simulation import reality
 from model.told import whom
 
@@ -94,7 +95,7 @@ CONFLICTS: list[tuple[dict[str, Any], str, str]] = [
     ({"availability": {"nobody": [[0, 1]]}}, "availability.nobody", "unknown processor 'nobody'"),
     ({"bandwidth": [["x", "p2", [[0, 1]]]]}, "bandwidth[0]", "unknown host 'p2'"),
     ({"durations": {"aa": 2}}, "durations.aa", "unknown task 'aa' (did you mean 'a'?)"),
-    ({"durations": {"\n" * 99: 2}}, "durations." + "\\n" * 38 + "\\...", "unknown task"),
+    ({"durations": {"\n" * 99: 2}}, "durations." + shortened("\\n" * 99), "unknown task"),
 ]
 
 

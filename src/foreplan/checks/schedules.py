@@ -12,6 +12,7 @@ from foreplan.model.money import affordable, forecast
 from foreplan.model.resources import held
 from foreplan.model.schedule import Schedule
 from foreplan.model.situation import Freedom, Reuse, Situation
+from foreplan.quantities import many
 
 TOLERANCE = 1e-9  # relative to the makespan
 
@@ -142,8 +143,8 @@ def _durations(s: Schedule, situation: Situation, begun: BoolArray, slop: float)
     wrong = ~begun & ~(np.abs(s.finish - s.start - needed) <= slop)
     for t in np.flatnonzero(wrong).tolist():
         if np.isnan(needed[t]):
-            given = len(_cores(s, t))
-            violations.append(f"task {_task(s, t)} is given {given} cores, which it cannot take")
+            given = many(len(_cores(s, t)), "core")
+            violations.append(f"task {_task(s, t)} is given {given}, and requests another number")
             continue
         violations.append(
             f"task {_task(s, t)} takes {s.finish[t] - s.start[t]:g} on {_processor(s, t)}, "

@@ -1,4 +1,4 @@
-"""What a worker of a `FunctionPool` does: one function, from bytes to bytes."""
+"""Make a call for a `FunctionPool`: one function, from bytes to bytes."""
 
 from __future__ import annotations
 

@@ -17,27 +17,28 @@ from typing import TYPE_CHECKING, Any
 from foreplan.executors import packing
 
 if TYPE_CHECKING:
-    from foreplan.executors.shared_arguments import SharedFiles
     from foreplan.model.call import Call
 
-_SHARED = "shared"  # stands before the file of an argument, where others have the number of a task
+Place = tuple[int | str, Any]  # of a result: its task, and the path of a part
+SHARED = "shared"  # stands before the file of an argument, where others have the number of a task
 
 
 def pack_call(
-    call: Call, with_function: bool = True, shared: SharedFiles | None = None
+    call: Call,
+    with_function: bool = True,
+    find_place: Callable[[Any], Place | None] | None = None,
 ) -> tuple[bytes, list[Any]]:
     """Return a call as bytes, and the functions, classes and modules that are in it.
 
-    Without its function, if that travels by itself. `shared` has the files of large arguments that
-    other calls take, too.
+    Without its function, if that travels by itself. `find_place` returns the place of a large
+    argument that travels apart, because other calls take it, too.
     """
     from foreplan.model.call import files_of, refs
 
     content = (call.function if with_function else None, call.args, dict(call.kwargs))
     file = io.BytesIO()
     pickler = _pickler()(file, set(refs(call)), set(files_of(call)))
-    if shared is not None:
-        pickler.find_file = functools.partial(shared.find, call=call)
+    pickler.find_place = find_place
     pickler.met = []
     pickler.dump(content)
     return file.getvalue(), pickler.met
@@ -53,24 +54,23 @@ def _pickler() -> Any:
     class CallPickler(packing.pickler()):  # type: ignore[misc]
         """Keeps places for results and files; refuses tasks that stand where none is looked for."""
 
-        find_file: Callable[[Any], str | None] | None = None  # of a large argument
+        find_place: Callable[[Any], Place | None] | None = None  # of a large argument
 
         def __init__(self, file: io.BytesIO, tasks: set[int], files: set[str]) -> None:
             super().__init__(file, protocol=5)
             self._tasks = tasks
             self._files = files
             self._whole: Any = None
-            self._large: dict[int, tuple[Any, str | None]] = {}  # values, and their files
+            self._large: dict[int, tuple[Any, Place | None]] = {}  # values, and their places
 
         def dump(self, whole: Any) -> None:
             self._whole = whole
             super().dump(whole)
 
-        def persistent_id(self, value: Any) -> tuple[int | str, Any] | str | None:
+        def persistent_id(self, value: Any) -> Place | str | None:
             kind = type(value)
             if kind in KINDS:
-                path = self._file_of(value)
-                return None if path is None else (_SHARED, path)
+                return self._place_of(value)
             if kind is Ref:
                 return (value.task, value.path) if value.task in self._tasks else None
             if kind is FileRef:
@@ -79,12 +79,12 @@ def _pickler() -> Any:
                 raise InputError(describe_hidden(value, *self._whole))
             return None
 
-        def _file_of(self, value: Any) -> str | None:
-            """Return the file of a large argument; it is decided once for all places of a call."""
-            if self.find_file is None or not is_large(value):
+        def _place_of(self, value: Any) -> Place | None:
+            """Return the place of a large argument; decide it once for all uses in a call."""
+            if self.find_place is None or not is_large(value):
                 return None
             if id(value) not in self._large:
-                self._large[id(value)] = value, self.find_file(value)
+                self._large[id(value)] = value, self.find_place(value)
             return self._large[id(value)][1]
 
     return CallPickler
@@ -127,7 +127,7 @@ class _Unpickler(pickle.Unpickler):
 
             return path_of(self._folder, place)
         task, path = place
-        if task == _SHARED:
+        if task == SHARED:
             return self._load_shared(path)
         if not path:
             return self._load_result(task)
@@ -145,16 +145,22 @@ def await_result(result: Any) -> Any:
     return result
 
 
-_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
+_IMMUTABLE = frozenset({type(None), bool, int, float, complex, str, bytes, tuple, frozenset})
 _MANY = 1000  # parts from which on it takes longer to look at them than to copy them
 
 
 def is_immutable(value: Any) -> bool:
     """Return whether a value, and all that it holds, can never change; False also if unsure."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return True
-    return kind in (tuple, frozenset) and len(value) <= _MANY and all(map(is_immutable, value))
+    todo, count = [value], 0
+    while todo:
+        part = todo.pop()
+        kind = type(part)
+        if kind in (tuple, frozenset):
+            count += len(part)
+            todo += part if count <= _MANY else ()
+        if count > _MANY or kind not in _IMMUTABLE:
+            return False
+    return True
 
 
 def is_stateless(function: Any) -> bool:

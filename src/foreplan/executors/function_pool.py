@@ -21,7 +21,7 @@ from foreplan.executors.base import Scheme, Workload
 from foreplan.executors.calls import pack_call
 from foreplan.executors.listening import Listening
 from foreplan.executors.local.executor import LocalJobs
-from foreplan.executors.results import error_path, load_result, result_path
+from foreplan.executors.results import error_path, file_of_result, load_result, result_path
 from foreplan.executors.workspace import done_line
 from foreplan.model import Platform, Processor
 from foreplan.model.call import Call, Calls, refs
@@ -80,13 +80,13 @@ class FunctionPool(Scheme):
             )
 
     def limits(self, work: Workload) -> list[str]:
-        """What a future cannot do."""
-        told = list[str]()
+        """Return warnings about what a future cannot do."""
+        warnings = list[str]()
         if work.times_functions:
-            told += [f"time-outs are not kept on `{self.name}`: a call cannot be stopped there"]
+            warnings += [f"`{self.name}` does not keep time-outs: it cannot stop a call"]
         if work.limit:
-            told += [f"functions on `{self.name}` are not held to what they ask for"]
-        return told
+            warnings += [f"`{self.name}` does not hold functions to what they request"]
+        return warnings
 
     def place(self, on: Any) -> str:
         """The pool in words that `--on` understands, if a package declares it."""
@@ -159,6 +159,8 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
             attempt = _Attempt(number, task, call, making)
             try:
                 payload = self._pack(attempt)
+            except InputError as error:  # it says all itself
+                end = jobs.failed(number, str(error), cause=SYSTEM)
             except Exception as error:  # pickling calls code of the objects
                 what = f"{type(error).__name__}: {error}"
                 end = jobs.failed(number, f"it cannot be sent to a worker: {what}", cause=SYSTEM)
@@ -173,8 +175,7 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
         jobs, taken = self._jobs, refs(attempt.call)
         results = dict[str, bytes]()
         for task in taken:
-            with open(result_path(jobs.results, task), "rb") as file:
-                results[str(task)] = file.read()
+            results[str(task)] = Path(file_of_result(jobs.results, task)).read_bytes()
         call, met = pack_call(attempt.call)
         arguments = (attempt.call.args, dict(attempt.call.kwargs))
         asked = {
@@ -270,7 +271,7 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
         self._jobs.take_tasks(workflow, calls)
 
     def recover(self, running: Sequence[StartTask], held: Sequence[tuple[int, int]]) -> list[Event]:
-        """What happened since the journal ended."""
+        """Return the events since the journal ended."""
         jobs, n = self._jobs, self.platform.n_processors if self._known else 0
         ends = jobs.find_ends(running, {})
         jobs.clear()

@@ -61,7 +61,7 @@ def refusal(handle: Any, where: str) -> str:
 
 
 def _parts(value: Any, where: str) -> Iterator[tuple[Any, str]]:
-    """What is inside a value, and where."""
+    """Yield the parts of a value, and where each is."""
     kind = type(value)
     if kind is types.FunctionType:
         yield from _parts_of_function(value)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from foreplan.durable import read_file
@@ -27,6 +28,8 @@ OF_ATTEMPT = "FOREPLAN_ATTEMPT"
 LOCK = "lock"  # in a run's home: held and signed by the process that drives it
 _LONGEST_WAIT = 1e6  # seconds; poll takes an int of milliseconds
 _PATIENCE = 5.0  # seconds for a process to end that was killed
+_LOADS_IN = 0.5  # seconds for a new process to load its program, on a busy machine
+_NEW = 5.0  # seconds since its start
 _ROUNDS = 10
 _WAITID = getattr(os, "waitid", None)  # not on every system
 
@@ -265,8 +268,8 @@ def _examine(pid: int, dead: Mapping[str, str]) -> LeftBehind | None:
     """Return a process if one of these dead runs has left it behind."""
     try:
         started = start_time(pid)
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = dict(v.partition(b"=")[::2] for v in file.read().split(b"\0"))
+        content = _first_environment(pid, started)
+        variables = dict(v.partition(b"=")[::2] for v in content.split(b"\0"))
         mark = os.fsdecode(variables.get(OF_RUN.encode(), b""))
         home = _run_of(pid, mark, dead)
         if home is None or any(not driver.part_of for _, driver in _driven_by(pid)):
@@ -275,6 +278,22 @@ def _examine(pid: int, dead: Mapping[str, str]) -> LeftBehind | None:
         return None
     number = variables.get(OF_ATTEMPT.encode(), b"") if mark == home else b""
     return LeftBehind(pid, started, home, int(number) if number.isdigit() else -1)
+
+
+def _first_environment(pid: int, started: int) -> bytes:
+    """Return the environment that a process began with; wait a moment for that of a new one.
+
+    While a program is being loaded, its process shows none. A kernel thread has no program.
+    """
+    limit = time.monotonic() + _LOADS_IN
+    ticks = os.sysconf("SC_CLK_TCK")
+    while True:
+        content = Path(f"/proc/{pid}/environ").read_bytes()
+        is_new = started > (time.clock_gettime(time.CLOCK_BOOTTIME) - _NEW) * ticks
+        if content or not is_new or time.monotonic() > limit:
+            return content
+        os.readlink(f"/proc/{pid}/exe")
+        time.sleep(0.001)
 
 
 def _run_of(pid: int, mark: str, dead: Mapping[str, str]) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from foreplan.executors import packing
+from foreplan.executors.calls import SHARED, Place
 from foreplan.model.call import Call, found_in
 
 LARGE = packing.MAPPED  # bytes from which on it is worth it
@@ -31,7 +32,7 @@ def is_large(value: Any) -> bool:
 
 
 def large_in(call: Call | None) -> dict[int, Any]:
-    """Return the large values that a call holds in lists, tuples, sets and dicts, by their ids."""
+    """Return the large values that a call holds where it may hold tasks, by their ids."""
     return {id(value): value for value in found_in(call, KINDS) if is_large(value)}
 
 
@@ -46,7 +47,7 @@ def find_shared(calls: Iterable[Call | None]) -> dict[int, Any]:
     return shared
 
 
-class SharedFiles:
+class SharedArguments:
     """Large values as files of a run, written when a second call takes them; for any thread.
 
     Arrays may also be parts of objects. One that is made anew whenever its object is pickled is
@@ -59,8 +60,8 @@ class SharedFiles:
         self._known: dict[int, tuple[Callable[[], Any], str | None]] = {}  # None: not written
         self._written = 0
 
-    def find(self, value: Any, call: Call) -> str | None:
-        """Return the file of a value that was met before; None if it must travel with its call."""
+    def find(self, value: Any, call: Call) -> Place | None:
+        """Return the place of a value that was met before; None if it must travel with its call."""
         with self._lock:
             alive, path = self._known.get(id(value), (lambda: None, None))
             if alive() is not value:
@@ -72,7 +73,7 @@ class SharedFiles:
             if path is None:
                 path = self._write(value)
                 self._known[id(value)] = alive, path
-            return path or None
+            return (SHARED, path) if path else None
 
     def _write(self, value: Any) -> str:
         """Write a file; an empty path if that is impossible."""

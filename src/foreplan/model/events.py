@@ -215,8 +215,8 @@ class Beat(Alarm):
 
 
 @dataclass(frozen=True)
-class Notice(Event):
-    """The machines have something to say to people: `message` in the detail; nobody else hears."""
+class MachineMessage(Event):
+    """A message of the machines to people, `message` in the detail; the coordinator ignores it."""
 
     name = "notice"
     time: float

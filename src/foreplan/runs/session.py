@@ -30,9 +30,9 @@ from foreplan.model.events import (
     Heard,
     ItemArrived,
     ItemLost,
+    MachineMessage,
     NewEstimates,
     NewStrategy,
-    Notice,
     Paused,
     Prepare,
     ProcessorGone,
@@ -145,6 +145,7 @@ class LastResort:
     def close(self) -> None:
         """Let the process live: the run is over."""
         self._is_over.set()
+        self.begin()  # a process that was forked meanwhile may hold the pipe open
         os.close(self._writer)
 
     def _wait(self, reader: int, advice: str) -> None:
@@ -402,7 +403,7 @@ class Session:
                 self.recorder.note("beat", **moment(self.clock))
             self.ask_for_beat()
             return []
-        if isinstance(event, Notice):
+        if isinstance(event, MachineMessage):
             self.warn(str((event.detail or {})["message"]))
             return []
         if isinstance(event, TasksOverdue):

@@ -204,7 +204,7 @@ class ProgramBindings:
         self._walked: dict[tuple[int, bool], tuple[dict[str, str], list[Any]]] = {}
         self._whole: dict[tuple[int, ...], Bindings] = {}
         self._kept: list[Any] = []  # so that no other object gets its id
-        # what cannot be compared is sent anew in every run, for it may have changed
+        # what cannot be compared and was sent before is sent anew in every run
         self._mark = f"#{os.urandom(8).hex()}"
         self._lock = threading.Lock()
 
@@ -346,7 +346,7 @@ class ProgramError(Exception):
     """A worker has another program than a call counts on."""
 
 
-class Difference(NamedTuple):
+class BindingDifference(NamedTuple):
     """A binding that is not as expected."""
 
     binding: str
@@ -354,7 +354,9 @@ class Difference(NamedTuple):
     by_task: bool = False  # it was as expected before
 
 
-def tell(differences: Sequence[Difference], where: str, problem: str = "", how: str = "") -> str:
+def tell(
+    differences: Sequence[BindingDifference], where: str, problem: str = "", how: str = ""
+) -> str:
     """Return what differs, where, and what to do; `problem` is why it cannot be made the same."""
     for found in differences:
         if found.problem:
@@ -396,17 +398,23 @@ class WorkerProgram:
             self._bindings[token] = digests
         return self._bindings[token]
 
-    def compare(self, expected: Mapping[str, str]) -> list[Difference]:
+    def begin_run(self) -> None:
+        """Look at everything again: tasks of other runs may have changed large data, too."""
+        self._bindings.clear()
+        for binding, known in self._accepted.items():
+            self._accepted[binding] = known._replace(is_settled=False)
+
+    def compare(self, expected: Mapping[str, str]) -> list[BindingDifference]:
         """Return the bindings that differ from what a call expects."""
         with self._lock:
             found = (self._compare(binding, digest) for binding, digest in expected.items())
             return [difference for difference in found if difference is not None]
 
-    def _compare(self, binding: str, expected: str) -> Difference | None:
+    def _compare(self, binding: str, expected: str) -> BindingDifference | None:
         try:
             value = look_up(binding)
         except Exception as error:  # modules run code when they are imported
-            return Difference(binding, f"{type(error).__name__}: {error}")
+            return BindingDifference(binding, f"{type(error).__name__}: {error}")
         known = self._accepted.get(binding)
         if known is not None and known.expected != expected:
             known = None
@@ -421,7 +429,7 @@ class WorkerProgram:
         if is_put and digest_of(binding, self._originals[binding]) == expected:
             self.put(binding, self._originals[binding], expected)
             return None
-        return Difference(binding, by_task=known is not None)
+        return BindingDifference(binding, by_task=known is not None)
 
     def put(self, binding: str, value: Any, expected: str) -> None:
         """Make a binding what it is in the program."""

@@ -1,4 +1,4 @@
-"""How results of functions that other tasks read come home from the workers that hold them."""
+"""Bring results of functions that other tasks read home from the workers that hold them."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ class Fetches:
         self._busy: set[str] = set()  # addresses
         self.keys: set[str] = set()  # that Dask must not forget yet
         self._changed = threading.Condition()  # holds for all of these
+        self._is_closed = False
+        self._writing = threading.Lock()  # nothing is written after the end of the run
 
     def add(self, given: Submission) -> None:
         """Bring a result home, together with others of its worker."""
@@ -90,10 +92,11 @@ class Fetches:
 
     def _keep(self, batch: Sequence[Submission], results: Sequence[Packed]) -> None:
         for given, packed in zip(batch, results, strict=True):
-            if packed.frames:
-                self._jobs.keep_finished(given.task, packed, given.attempt, given.end)
-            elif self._jobs.must_keep(given.task):
+            if not packed.frames and self._jobs.must_keep(given.task):
                 raise LookupError(f"the worker does not hold the result of {given.key}")
+            with self._writing:
+                if packed.frames and not self._is_closed:
+                    self._jobs.keep_finished(given.task, packed, given.attempt, given.end)
 
     def finish(self) -> None:
         """Wait until all is at home; not for workers that do not answer."""
@@ -102,3 +105,5 @@ class Fetches:
             while 0 < len(self.keys) < left and self._cluster.client.status == "running":
                 left = len(self.keys)
                 self._changed.wait(_PATIENCE)
+        with self._writing:
+            self._is_closed = True

@@ -9,7 +9,6 @@ import stat
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,17 +17,17 @@ from foreplan.errors import InputError
 from foreplan.executors import packing
 from foreplan.executors.allotments import Allotment
 from foreplan.executors.base import Workload
-from foreplan.executors.calls import is_stateless, pack_call
+from foreplan.executors.calls import Place, is_stateless, pack_call
 from foreplan.executors.command import CommandJob, unlisted
 from foreplan.executors.dask.messages import TaskMessage
 from foreplan.executors.dask.tasks import Held, Packed, run_call, run_shell
 from foreplan.executors.jobs import Jobs
 from foreplan.executors.packing import Frames
 from foreplan.executors.results import SmallResults, error_path, result_path, write_private
-from foreplan.executors.shared_arguments import KINDS, find_shared, is_large, large_in
+from foreplan.executors.shared_arguments import find_shared, large_in
 from foreplan.executors.workspace import protect, read_marker
 from foreplan.files import write_bytes
-from foreplan.model.call import Call, Calls, Ref, files_of, parted, refs, replaced
+from foreplan.model.call import Call, Calls, files_of, parted, refs
 from foreplan.model.events import REUSED, Event, StartTask, TaskFinished
 from foreplan.model.growth import is_expansion_file
 from foreplan.model.workflow import EXTERNAL, Workflow
@@ -217,11 +216,13 @@ class DaskJobs(Jobs):
     def _packed_call(self, task: int, call: Call, with_function: bool) -> tuple[bytes, list[Any]]:
         """Return a call as bytes, and the parts of programs in it."""
         place = f"task {self.name(task)!r}"
-        if self.shared:
-            args, kwargs = replaced((call.args, dict(call.kwargs)), KINDS, self._refer_to_shared)
-            call = replace(call, args=args, kwargs=kwargs)
+        shared = {id(self.shared[number]): number for number in self.given(task) if number < 0}
+
+        def find_place(value: Any) -> Place | None:
+            return (shared[id(value)], ()) if id(value) in shared else None
+
         try:
-            return pack_call(call, with_function)
+            return pack_call(call, with_function, find_place)
         except InputError as error:  # it says all itself
             raise InputError(str(error), place=place) from None
         except Exception as error:  # pickling calls code of the objects, which may raise anything
@@ -237,10 +238,6 @@ class DaskJobs(Jobs):
     def _number(self, value: Any) -> int | None:
         """The number of an argument that several functions take."""
         return next((k for k, shared in self.shared.items() if shared is value), None)
-
-    def _refer_to_shared(self, value: Any) -> Any:
-        number = self._number(value) if is_large(value) else None
-        return value if number is None else Ref(number)
 
     def _pickled(self, function: Callable[..., Any]) -> tuple[bytes, list[Any]]:
         """Functions are pickled once; they are kept, so that their ids stay their own."""
@@ -439,12 +436,11 @@ class DaskJobs(Jobs):
         self, task: int, content: Packed, attempt: int | None, end: TaskMessage | None
     ) -> None:
         """Bring home the result of an attempt, unless its task has begun again meanwhile."""
-        if self.must_keep(task):  # the attempt is not over before
-            self.keep(task, content, attempt, end)
-            return
         with self._keeping:
             if self._latest.get(task) == attempt:
-                self._keep_result(task, content.frames, attempt, end, is_noted=True)
+                # an attempt whose result must be kept is not over yet, so nothing is noted of it
+                is_noted = not self.must_keep(task)
+                self._keep_result(task, content.frames, attempt, end, is_noted)
 
     def keep_error(self, task: int, content: bytes) -> None:
         """Bring an error home; without it there are words."""

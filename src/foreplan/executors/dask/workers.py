@@ -20,7 +20,7 @@ from foreplan.executors.dask.tasks import (
 )
 from foreplan.executors.monitor import Monitor
 from foreplan.executors.progress import Report
-from foreplan.model.events import Event, Notice, ProcessorLeaving
+from foreplan.model.events import Event, MachineMessage, ProcessorLeaving
 from foreplan.quantities import duration
 
 NO_NEWS = 30.0  # seconds without news after which people are told what is waited for
@@ -266,4 +266,4 @@ class StallWatch:
         now = time.monotonic()
         self._ask_at = now + self._pause
         message = f"no news for {duration(now - self._news_at)}; {what}"
-        self._post(Notice(0.0, {"message": message}))
+        self._post(MachineMessage(0.0, {"message": message}))

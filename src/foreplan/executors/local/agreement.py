@@ -19,8 +19,8 @@ from foreplan.executors.local.function_worker import receive, receive_part, send
 from foreplan.executors.packing import make_again, pickler
 from foreplan.store.bindings import (
     HERE,
+    BindingDifference,
     Bindings,
-    Difference,
     Names,
     ProgramError,
     digest_of,
@@ -55,18 +55,17 @@ class Agreed:
 
 @dataclass
 class Agreement:
-    """What a worker process asks for before one call, and the answers."""
+    """The exchange with a worker process before one call: what it asks for, and the answers."""
 
     bindings: Bindings
     may_differ: bool = False  # then the function is called all the same
-    changed: list[str] = field(
-        default_factory=list
-    )  # bindings that tasks of the worker have changed
+    # bindings that tasks of the worker have changed
+    changed: list[str] = field(default_factory=list)
     _rounds: int = 0
 
     def answer(self, reply: dict[str, Any], channel: socket.socket) -> None:
         """Send what the worker asks for, or have it refuse the call."""
-        differences = [Difference(*fields) for fields in reply["differs"]]
+        differences = [BindingDifference(*fields) for fields in reply["differs"]]
         self.changed += [found.binding for found in differences if found.by_task]
         self._rounds += 1
         problem = reply["problem"]

@@ -51,7 +51,7 @@ from foreplan.executors.results import (
     load_result,
     result_path,
 )
-from foreplan.executors.shared_arguments import SharedFiles
+from foreplan.executors.shared_arguments import SharedArguments
 from foreplan.executors.workspace import (
     LOG_ENDS,
     Workspace,
@@ -266,7 +266,8 @@ class _Lane:
             if self._jobs.keeps_workers:
                 self._worker.rest()
             self._worker.end()
-            self._jobs.may_leave_processes |= self._worker.may_leave_processes
+            if self._worker.may_leave_processes:  # lanes do this at the same time
+                self._jobs.may_leave_processes = True
             self._workspace.close()
 
     def _run(self, order: LocalAttempt) -> Event | None:
@@ -430,7 +431,7 @@ class LocalJobs(Jobs):
         self.tasks_per_worker = work.tasks_per_worker
         self.keeps_workers = False
         self.may_leave_processes = False
-        self.shared = SharedFiles(os.path.join(self.home, "attempts"))  # gone with the run
+        self.shared = SharedArguments(os.path.join(self.home, "attempts"))  # gone with the run
         self._before: dict[str, tuple[float, Mapping[str, int]]] = {}  # done in earlier sessions
 
     @property

@@ -109,6 +109,8 @@ class _Worker:
             self._is_changed = not self._modules.are_unchanged()
             _reset_environment(self._environment)
             importlib.invalidate_caches()
+            if (bindings := sys.modules.get("foreplan.store.bindings")) is not None:
+                bindings.HERE.begin_run()
             try:
                 os.chdir(self._dir)
             except OSError:
@@ -144,6 +146,7 @@ class _Worker:
 
     def _call(self, request: Mapping[str, Any], call: bytearray) -> dict[str, Any]:
         begin = time.time_ns()
+        _forget_classes()
         with _print_to(request["log"]):
             meter = self._measure()
             agree = partial(_agree, self._channel, request["program"])
@@ -250,15 +253,26 @@ def _count_ended() -> float:
     return float("nan")
 
 
+def _forget_classes() -> None:
+    """Have classes of a script that come with a call be made anew.
+
+    cloudpickle takes the class of an earlier call, with all attributes that tasks have set.
+    """
+    if (pickling := sys.modules.get("cloudpickle.cloudpickle")) is not None:
+        for name in ("_DYNAMIC_CLASS_TRACKER_BY_ID", "_DYNAMIC_CLASS_TRACKER_BY_CLASS"):
+            getattr(pickling, name, {}).clear()
+
+
 def _fits(program: dict[str, Any] | None) -> bool:
     """Return whether the program is here what a call counts on, after tasks of other runs."""
     if program is None:
         return True
     try:
         from foreplan.store.bindings import HERE
-    except ImportError:
+
+        return not HERE.compare(HERE.bindings(program["token"], program["digests"]))
+    except BaseException:  # of a module that is imported, too: the next worker reports it
         return False
-    return not HERE.compare(HERE.bindings(program["token"], program["digests"]))
 
 
 def _meter() -> Callable[[], Any]:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from foreplan.errors import InputError
@@ -20,7 +21,7 @@ from foreplan.executors.local.function_worker import receive, send
 from foreplan.executors.local.worker_processes import POOL, Settings, WorkerProcess
 from foreplan.executors.open_files import is_shortage
 from foreplan.executors.processes import GRACE, Stop, wait_readable
-from foreplan.executors.shared_arguments import SharedFiles
+from foreplan.executors.shared_arguments import SharedArguments
 from foreplan.executors.usage import AT_MOST, MEMORY, Used, oom_kills
 from foreplan.executors.workspace import LOG_ENDS, keep_logs, open_log, tail_of
 from foreplan.model.call import Call
@@ -77,7 +78,7 @@ class FunctionWorker:
     """
 
     def __init__(
-        self, settings: Settings, home: str, shared: SharedFiles, tasks_per_worker: int | None
+        self, settings: Settings, home: str, shared: SharedArguments, tasks_per_worker: int | None
     ) -> None:
         self._settings, self._home, self._most = settings, home, tasks_per_worker
         self._shared = shared
@@ -90,7 +91,7 @@ class FunctionWorker:
     def run(self, job: FunctionJob, stop: Stop) -> FunctionOutcome:
         """Make a call; whatever happens is told by the outcome."""
         try:
-            payload, met = pack_call(job.call, shared=self._shared)
+            payload, met = pack_call(job.call, find_place=partial(self._shared.find, call=job.call))
             bindings = Bindings("", {})
             if job.program is not None:
                 bindings = job.program.of(met, (job.call.args, dict(job.call.kwargs)))

@@ -62,7 +62,7 @@ class Settings:
 
 
 def _inherited() -> tuple[Any, ...]:
-    """What a process gets from the thread that starts it: processors, priority, limits, umask."""
+    """Return the processors, priority, limits and umask that a new process inherits."""
     cpus = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     limits = [resource.getrlimit(limit) for limit in _LIMITS]
     return cpus, os.getpriority(os.PRIO_PROCESS, 0), _umask(), limits
@@ -150,8 +150,8 @@ class WorkerPool:
     def take(self, settings: Settings, tasks: int | None = None) -> WorkerProcess | None:
         """Return a worker that rests and has these settings; None if there is none.
 
-        It has run fewer than so many `tasks`. If there is none, another one is ended: a new one is
-        about to take its place.
+        Only a worker that has run fewer than `tasks` tasks counts. If there is none, another one is
+        ended: a new one is about to take its place.
         """
         while True:
             with self._lock:
