@@ -44,11 +44,21 @@ WRONG = [
     ("tasks:\n  a: {run: echo a: b}", "2", COMMAND),
     ("tasks:\n  a: {run: echo a, b}", "2", "if it is part of the text before it, quote that text"),
     (TASK + "run: ! grep x y", "3", "quote text that begins with !"),
+    (TASK + "run: !x y", "3", "leave it out, or quote text that begins with !"),
+    (TASK + "run: sed 's/ #.*//' x", "3", f"`#.*//' x`, within quotes of the shell: {COMMAND}"),
     (TASK + "run: |\n    echo a", "4", "indent the text below `run: |` more than `run`"),
     # braces
     (LOOP + "outputs: [{s}.txt]", "4", 'quote text that begins with {: "{s}.txt"'),
     (LOOP + "outputs: {s}.txt", "4", 'quote text that begins with {: "{s}.txt"'),
     (LOOP + "outputs: {s}", "4", 'quote text that begins with {: "{s}"'),
+    (LOOP + "run: x > {output}\n    outputs: [{s}]", "5", 'quote text that begins with {: "{s}"'),
+    (TASK + "run: x {input}\n    inputs: {x: 1}", "4", "if `x: 1` is the name, quote it"),
+    (TASK + "run: x {input}\n    inputs: [x: 1, y: 2]", "4", "write the name alone"),
+    (TASK + "run: x {input}\n    inputs: {x: 1, y: 2}", "4", "write the names alone, as [a, b]"),
+    (TASK + "run: x {output}\n    outputs:\n    - x: y", "4", "unknown field 'x'; known: path"),
+    (TASK + "run: x {output}\n    outputs:", "4", "not null; for none, leave it out"),
+    (TASK + "run: x {input.y}\n    inputs: y", "3", "inputs have no names: write {inputs[0]}"),
+    (LOOP + "run: x {outputs.y}\n    outputs: '{s}'", "4", "have no names: write {outputs[0]}"),
     (LOOP + "inputs: [ref, {s}]", "4", 'quote text that begins with {: "{s}"'),
     (LOOP + "inputs:\n    - {s}/{s}.txt", "5", 'begins with {: "{s}/{s}.txt"'),
     (LOOP + "inputs: [d/{s}.txt]", "4", 'quote text with { in it: "d/{s}.txt"'),
@@ -57,6 +67,7 @@ WRONG = [
     ("tasks:\n  {s}:\n    run: x", "2", 'quote text that begins with {: "{s}"'),
     ("params: {n: 2}\n" + TASK + "cores: {n}", "4", "write $n"),
     ("params: {n: 2}\n" + TASK + "cost: {n}", "4", "write $n"),
+    (TASK + "foreach: {s: {n}}", "3", "not {n}: for the value of a parameter write $n"),
     # anchors, aliases and merge keys
     ("tasks:\n  a: &a {run: x}\n  b: *a", "2", ANCHORS),
     (TASK + "<<: {cores: 2}", "3", ANCHORS),
@@ -71,13 +82,22 @@ WRONG = [
     (TASK + "run:x", "2", "write a space after the colon, `run: ...`"),
     (TASK + "run:x\n    inputs: [y]", "3", "write a space after the colon, `run: ...`"),
     (TASK + "run: x\n   inputs: [y]", "4", "give all fields of a task the same indentation"),
+    (TASK + "run: x\n     outputs: [y]", "4", "`outputs` is indented more than `run`: align them"),
+    (TASK + "run: x\n      y\n     outputs: [y]", "5", "is indented more than `run`: align"),
+    (TASK + "cores: 2\n     run: 'x'", "4", "`run` is indented more than `cores`: align them"),
+    (TASK + "inputs: [x]\n     outputs: [y]", "4", "`outputs` is indented more than `inputs`"),
+    (TASK + "run: x\n    run: y", "4", "given twice, first in line 3: rename or remove one"),
+    (TASK + "foreach: s in $ss", "3", "not 's in $ss': write {s: $ss}"),
+    (TASK + "foreach: [s, t]", "3", "write {sample: [a, b]}"),
+    (TASK + "foreach:\n    - s: [x]", "3", "leave out the dash before each name"),
     (TASK + "category: x: y", "3", "YAML cannot read the text after `category:`: quote the text"),
     (TASK + "run: x\n    category: 'y", "4", "the quote that begins here is not closed"),
     (TASK + "inputs: [x\n    run: y", "3", "the [ that begins here is not closed"),
     (TASK + "inputs: @x", "3", "quote text that begins with @"),
     (TASK + "temp: x\n    outputs: x", "3", "write {path: FILE, temp: true}"),
     # the same file of two tasks
-    (BOTH + "x", "5", "the file 'x' is made by both 'a' (line 2) and 'b'"),
+    (BOTH + "x", "5", "the file 'x' is made by both 'a' (line 2) and 'b': only one task"),
+    (LOOP + "outputs: o", "4", "is made by both 'a-x' (line 2) and 'a-y': put {s} into the name"),
     (BOTH + "./x", "5", "'x' and './x' are the same file, and a (line 2) and b make it"),
     (BOTH + "d/../x", "5", "'x' and 'd/../x' are the same file, and a (line 2) and b make it"),
     (BOTH + ".//x", "5", "only one task can make a file"),
@@ -90,9 +110,9 @@ WRONG = [
     # tables
     (TABLE.replace("t.csv", "none.csv"), "3", "csv(none.csv): there is no such file in "),
     (TABLE.replace("t.csv", "empty.csv"), "3", "csv(empty.csv): the table is empty"),
-    (TABLE.replace("t.csv", "semi.csv"), "semi.csv:1", "separated by semicolons, not by commas"),
-    (TABLE.replace("t.csv", "tab.csv"), "tab.csv:1", "write commas, or call the file tab.tsv"),
-    (TABLE.replace("t.csv", "comma.tsv"), "comma.tsv:1", "or call the file comma.csv"),
+    (TABLE.replace("t.csv", "semi.csv"), "3", "csv(semi.csv): line 1: the columns are separated"),
+    (TABLE.replace("t.csv", "tab.csv"), "3", "write commas, or call the file tab.tsv"),
+    (TABLE.replace("t.csv", "comma.tsv"), "3", "or call the file comma.csv"),
     # checks of a run
     (TASK + "cores: 1", "2", "it has no command to run"),
     (LOOP + "cores: 1", "2", "it has no command to run: give it one with 'run' (in a-x)"),
@@ -173,6 +193,11 @@ tasks:
     assert (tasks["n"]["inputs"], tasks["n"]["after"]) == (["m"], ["e"])
     formats.save(workflow, tmp_path / "again.json")
     assert workflow_to_dict(formats.load(tmp_path / "again.json")) == written
+
+
+def test_a_comment_after_a_command_is_left_out_as_the_shell_leaves_it_out() -> None:
+    text = "run: grep -v 'x' # isn't read\nname: it's # quoted by nobody"
+    assert parse_yaml(text) == {"run": "grep -v 'x'", "name": "it's"}
 
 
 def test_advice_never_fails_where_yaml_refuses() -> None:

@@ -77,6 +77,7 @@ WRONG_YAML = [
     ("a: 'x", "line 1, column 4", "the quote that begins here is not closed"),
     ("a: 1\n\tb: 2", "line 2", "indent with spaces"),
     ("a: 1\nb: 2\na: 3", "line 3", "the key 'a' is given twice"),
+    ("é: 1\nrun: echo 'ü # b'", "line 2, column 6", "YAML ends this command before `# b'`"),
     ("a:\n  b: 1\n  b: 1", "line 3", "the key 'b' is given twice"),
     ("a: &x [1]\nb: *x", "line 1, column 4", "anchors (&a), aliases (*a)"),
     ("a: !!python/object:os.system {}", "line 1, column 4", "is not allowed"),

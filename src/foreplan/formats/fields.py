@@ -131,6 +131,8 @@ def name(value: object, *place: str | int) -> str:
             raise wrong("a name is a string, not a huge number", *place) from None
     if as_placeholder(value):
         raise mistaken("a name is a string", value, *place)
+    if isinstance(value, Mapping):
+        raise wrong(f"expected a name, not a mapping: {_advise_on_mapping(value)}", *place)
     if not isinstance(value, str):
         raise wrong(
             f"a name is a string, not {shown(value)}; if that is the name, quote it", *place
@@ -138,6 +140,14 @@ def name(value: object, *place: str | int) -> str:
     if not value:
         raise wrong("a name must not be empty", *place)
     return string(value, *place)
+
+
+def _advise_on_mapping(value: Mapping[object, object]) -> str:
+    """Return what to write where a name is expected, and YAML has read a mapping."""
+    pairs = [f"{key}: {inner}" for key, inner in value.items()]
+    if len(pairs) == 1 and "\n" not in pairs[0]:
+        return f"if `{shortened(pairs[0])}` is the name, quote it; if not, write the name alone"
+    return "write the names alone, as [a, b]"
 
 
 def string(value: object, *place: str | int) -> str:

@@ -35,7 +35,7 @@ from foreplan.formats.fields import (
 from foreplan.formats.growing import NO_TASKS, Expansions, as_written
 from foreplan.formats.origins import NOWHERE, SourceText
 from foreplan.formats.parts import Expansion, literal_workflow, plain_workflow
-from foreplan.formats.placeholders import escape_document
+from foreplan.formats.placeholders import escape_document, references_in
 from foreplan.formats.resources import (
     REQUEST_FIELDS,
     check_memory,
@@ -170,8 +170,14 @@ def _read(expansion: Expansion) -> Workflow:
         line = expansion.origins.find_line(names[i])
         return f"{shown(names[i])} ({line})" if line else shown(names[i])
 
+    def advise(i: int, j: int) -> str:
+        if key := expansion.origins.find_template(names[i], names[j]):
+            held = " and ".join(dict.fromkeys(f"{{{one}}}" for one in references_in(key)))
+            return f"put {held} into the name of the file"
+        return "only one task can make a file"
+
     keys = ("outputs", "inputs")
-    items += file_items(sizes, names, keys, files, lambda i: ("tasks", names[i]), label)
+    items += file_items(sizes, names, keys, files, lambda i: ("tasks", names[i]), label, advise)
     base_cost, processor_cost = _costs(bodies)
     specs = _specs(bodies, shells, expansions)
     for i, spec in specs.items():  # seconds by width are a cost
@@ -443,11 +449,12 @@ def file_items(
     files: Callable[[int, str], Iterable[str]],
     place: Callable[[int], tuple[str | int, ...]],
     label: Callable[[int], str] | None = None,
+    advise: Callable[[int, int], str] | None = None,
 ) -> list[Item]:
     """Each file is one item, one producer or none, many consumers; in the order of the sizes.
 
-    The keys are those of the files that a task writes and reads, each named once. `label` returns
-    the name of a task for a message.
+    The keys are those of the files that a task writes and reads, each named once. For messages,
+    `label` returns the name of a task, and `advise` what to do about two tasks that make a file.
     """
     written, read = keys
     producer: dict[str, int] = {}
@@ -457,7 +464,9 @@ def file_items(
             if producer.setdefault(file, i) != i:
                 maker = producer[file]
                 both = f"{label(maker) if label else shown(tasks[maker])} and {shown(task)}"
-                raise wrong(f"the file {shown(file)} is made by both {both}", *place(i), written)
+                problem = f"the file {shown(file)} is made by both {both}"
+                how = advise(maker, i) if advise else ""
+                raise wrong(f"{problem}{how and ': '}{how}", *place(i), written)
             consumers.setdefault(file, [])
         for file in files(i, read):
             consumers.setdefault(file, []).append(i)

@@ -12,8 +12,8 @@ from math import prod
 from pathlib import Path
 
 from foreplan.errors import InputError, place_of
-from foreplan.files import in_file, read_text
-from foreplan.formats.fields import mapping, named, shown, string, wrong
+from foreplan.files import read_text
+from foreplan.formats.fields import as_placeholder, mapping, named, shown, string, wrong
 from foreplan.model.filenames import find_matches, is_pattern
 from foreplan.quantities import shortened
 
@@ -116,6 +116,9 @@ def values_of(
     """The values that a variable goes through, parameters replaced before: one at least."""
     if isinstance(value, str):
         return _named_values(value.strip(), directory, *place, find=find)
+    if text := as_placeholder(value):
+        how = f"for the value of a parameter write ${text[1:-1]}"
+        raise wrong(f"expected a list, {_FORMS}, not {text}: {how}", *place)
     if not isinstance(value, list | tuple):
         raise wrong(f"expected a list, {_FORMS}, not {shown(value)}", *place)
     if not value:
@@ -214,29 +217,37 @@ def _table(name: str, directory: Path, *place: Place) -> list[dict[str, Cell]]:
     if not text.strip():
         problem = f"csv({shortened(name)}): the table is empty"
         raise wrong(f"{problem}: its first row names its columns", *place)
-    with in_file(path):
-        tabs = path.suffix.lower() in (".tsv", ".tab")
-        delimiter = "\t" if tabs else ","
-        reader = csv.reader(
-            io.StringIO(text, newline=""),
-            delimiter=delimiter,
-            skipinitialspace=True,  # before quotes, too
-            strict=True,
-        )
-        try:
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
-        except csv.Error as error:
-            raise InputError(f"{error}", place=f"line {reader.line_num}") from None
-        header = rows[0][1]
-        if len(header) == 1 or any(len(row) != len(header) for _, row in rows):
-            _check_separator(path, text, rows[0][0], delimiter)
-        if "" in header or len(set(header)) < len(header):
-            raise InputError("every column needs a name of its own", place=f"line {rows[0][0]}")
-        for line, row in rows[1:]:
-            if len(row) != len(header):
-                problem = f"expected {len(header)} cells, one for each column, not {len(row)}"
-                raise InputError(problem, place=f"line {line}")
-        return [dict(zip(header, map(Cell, row), strict=True)) for _, row in rows[1:]]
+    try:
+        return _rows(path, text)
+    except InputError as error:
+        problem = f"csv({shortened(name)}): {error.place}: {error.problem}"
+        raise wrong(problem, *place) from None
+
+
+def _rows(path: Path, text: str) -> list[dict[str, Cell]]:
+    """Return the rows of a table; the place of an error is the line of the table."""
+    tabs = path.suffix.lower() in (".tsv", ".tab")
+    delimiter = "\t" if tabs else ","
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        skipinitialspace=True,  # before quotes, too
+        strict=True,
+    )
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    except csv.Error as error:
+        raise InputError(f"{error}", place=f"line {reader.line_num}") from None
+    header = rows[0][1]
+    if len(header) == 1 or any(len(row) != len(header) for _, row in rows):
+        _check_separator(path, text, rows[0][0], delimiter)
+    if "" in header or len(set(header)) < len(header):
+        raise InputError("every column needs a name of its own", place=f"line {rows[0][0]}")
+    for line, row in rows[1:]:
+        if len(row) != len(header):
+            problem = f"expected {len(header)} cells, one for each column, not {len(row)}"
+            raise InputError(problem, place=f"line {line}")
+    return [dict(zip(header, map(Cell, row), strict=True)) for _, row in rows[1:]]
 
 
 def _check_separator(path: Path, text: str, line: int, delimiter: str) -> None:
@@ -255,9 +266,18 @@ def _check_separator(path: Path, text: str, line: int, delimiter: str) -> None:
     raise InputError(f"{problem}: {how}", place=f"line {line}")
 
 
+_IN = re.compile(r"(\w+) in (.+)", re.ASCII)
+
+
 def groups_of(section: object, *place: Place) -> list[tuple[dict[str, object], bool]]:
     """The variables of a `foreach` and what each goes over; with those that are zipped together."""
     groups: list[tuple[dict[str, object], bool]] = []
+    is_dashed = isinstance(section, list) and section and isinstance(section[0], Mapping)
+    if not isinstance(section, Mapping) and not is_dashed:
+        found = _IN.fullmatch(section) if isinstance(section, str) else None
+        pair = f"{found[1]}: {shortened(found[2])}" if found else "sample: [a, b]"
+        problem = f"expected variables and their values, not {shown(section)}"
+        raise wrong(f"{problem}: write {{{pair}}}", *place)
     for key, value in named(mapping(section, *place), "the variable", *place).items():
         if key == ZIP and isinstance(value, Mapping):
             groups.append((named(value, "the variable", *place, ZIP), True))

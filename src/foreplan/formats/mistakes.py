@@ -53,6 +53,8 @@ def find_advice(
         return Advice("the quote that begins here is not closed", begin)
     if begin is not None and "simple key" in problem:
         return _advise_on_line(lines, begin)
+    if advice := _advise_on_indentation(lines, spot):
+        return advice
     key = _find_key(lines, spot)
     if key == "run" or _RUN_WITHIN.search(line[: spot.column]):
         return Advice(f"YAML cannot read this command as text: {QUOTE_COMMAND}", spot)
@@ -61,6 +63,27 @@ def find_advice(
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
+
+
+def _advise_on_indentation(lines: list[str], spot: TextPosition) -> Advice | None:
+    """Return advice about a field of a task that is indented more than the field before it."""
+    from foreplan.formats.foreplan_workflow import TASK_FIELDS
+
+    line = lines[spot.line]
+    indent = _indent(line)
+    field = _KEY.match(line)
+    if (
+        not field
+        or field["key"] not in TASK_FIELDS
+        or spot.column not in (indent, field.end("key"))
+    ):
+        return None
+    above = (one for one in reversed(lines[: spot.line]) if one.strip() and _indent(one) < indent)
+    owner = _KEY.match(next(above, ""))
+    if not owner or owner["key"] not in TASK_FIELDS:
+        return None
+    problem = f"`{field['key']}` is indented more than `{owner['key']}`: align them"
+    return Advice(problem, TextPosition(spot.line, indent))
 
 
 def _advise_on_line(lines: list[str], begin: TextPosition) -> Advice:

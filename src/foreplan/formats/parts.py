@@ -88,6 +88,10 @@ class TaskOrigins:
             return ""
         return found[0].find_line("tasks", found[1], with_file=len(self.others) > 1)
 
+    def find_template(self, *tasks: str) -> str:
+        """Return the name of the loop that all of these tasks are from; empty if there is none."""
+        return next((key for _, key, names in self.templates if {*tasks} <= {*names}), "")
+
     def _find(self, place: str) -> tuple[SourceText, str, str, str] | None:
         """Return the file, the template and the task of a place, and the rest of the place."""
         best: tuple[SourceText, str, str, str] | None = None

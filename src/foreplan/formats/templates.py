@@ -156,6 +156,9 @@ def _part(value: object, called: str, more: str, *place: Place) -> object:
             raise wrong(f"{problem}, counted from 0", *place)
         return value[int(index)]
     fields = value.fields if isinstance(value, MatchedPath) else value
+    if called in FILES and isinstance(value, list):
+        kind = called.rstrip("s") + "s"
+        raise wrong(f"{kind} have no names: write {{{kind}[0]}}, not {{{called}{more}}}", *place)
     if not isinstance(fields, Mapping):
         raise wrong(f"{shown(value)} has no fields: {{{called}{more}}} means nothing", *place)
     if more[1:] not in fields:
@@ -715,18 +718,28 @@ def finish(template: Template, makers: Makers, shell: str | None = None) -> list
     if "run" in filled:
         text = command(filled["run"], *place, "run")
         used = filled.get("shell", shell)
-        files = {
-            called: _each(files_of, filled.get(called.rstrip("s") + "s", []))
+        listed = {
+            called: filled.get(called.rstrip("s") + "s", [])
             for called in FILES
             if f"{{{called}" in text
         }
-        within = Variables(scope.params, scope.loop, files)
-        filled["run"] = fill_command(
-            text, within, used if isinstance(used, str) else None, *place, "run"
-        )
+        # a list with something else than files in it is refused when the task is read
+        if all(map(_are_files, listed.values())):
+            files = {called: _each(files_of, entries) for called, entries in listed.items()}
+            within = Variables(scope.params, scope.loop, files)
+            filled["run"] = fill_command(
+                text, within, used if isinstance(used, str) else None, *place, "run"
+            )
     order = list(filled)
     rows = _in_rows(list(filled.values()), lambda row: dict(zip(order, row, strict=True)))
     return rows if isinstance(rows, Column) else [rows] * len(template.names)  # type: ignore[list-item]
+
+
+def _are_files(entries: object) -> bool:
+    """Return whether a task lists files and nothing else; of a Column, whether each row does."""
+    if isinstance(entries, Column):
+        return all(map(_are_files, entries))
+    return entries is not None and len(files_of(entries)) == len(as_list(entries))
 
 
 def _category_of(key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, NamedTuple
 
 from foreplan.errors import InputError
 from foreplan.files import in_file, read_text
-from foreplan.formats.fields import mistaken, shown, wrong_line
+from foreplan.formats.fields import QUOTE_COMMAND, mistaken, shown, wrong_line
+from foreplan.quantities import shortened
 
 
 def parse_json(text: str) -> object:
@@ -96,7 +98,7 @@ def parse_yaml(text: str) -> object:
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _build(loader(text))
+        return _build(loader(text), text)
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text) from None
     except yaml.YAMLError as error:  # a character YAML does not allow
@@ -135,7 +137,7 @@ class _Open(NamedTuple):
     lines: list[int]
 
 
-def _build(parser: Any) -> object:
+def _build(parser: Any, text: str) -> object:
     """Plain values from the parser's events."""
     import yaml
 
@@ -145,6 +147,8 @@ def _build(parser: Any) -> object:
         kind = type(event)
         if kind is yaml.ScalarEvent:
             value, line = _scalar(event), event.start_mark.line
+            if event.implicit[0] and (before := stack[-1].children) and before[-1] == "run":
+                _check_command(event, text)
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             stack.append(_opened(event, len(stack)))
             continue
@@ -170,6 +174,7 @@ def _build(parser: Any) -> object:
 
 
 _MERGE = "<<"  # this very object stands for one without quotes
+_FOREIGN_TAG = "the tag {} is not allowed: leave it out, or quote text that begins with !"
 _REPEATED = (
     "anchors (&a), aliases (*a) and merge keys (<<) are not supported: `defaults:` sets fields for "
     "several tasks, `foreach:` repeats a task"
@@ -182,7 +187,7 @@ def _opened(event: Any, depth: int) -> _Open:
     if depth > MAX_DEPTH:
         raise _error(f"the document is nested too deeply: more than {MAX_DEPTH} levels", event)
     if event.tag not in (None, "!", _TAG + "map", _TAG + "seq"):
-        raise _error(f"the tag {shown(event.tag)} is not allowed", event)
+        raise _error(_FOREIGN_TAG.format(shown(event.tag)), event)
     return _Open(event.start_mark.line, [], [])
 
 
@@ -200,7 +205,9 @@ def _mapping(closed: _Open) -> dict[object, object]:
         seen: set[object] = set()
         for key, line in zip(keys, lines, strict=True):
             if key in seen:
-                raise wrong_line(f"the key {shown(key)} is given twice", line + 1)
+                first = lines[keys.index(key)] + 1
+                problem = f"the key {shown(key)} is given twice, first in line {first}"
+                raise wrong_line(f"{problem}: rename or remove one of them", line + 1)
             seen.add(key)
     return result
 
@@ -213,9 +220,31 @@ def _scalar(event: Any) -> object:
         raise _error("quote text that begins with !", event)
     if not event.implicit[0]:  # quoted, or tagged
         if event.tag not in (None, "!", _TAG + "str"):
-            raise _error(f"the tag {shown(event.tag)} is not allowed", event)
+            raise _error(_FOREIGN_TAG.format(shown(event.tag)), event)
         return text
     return _MERGE if text == _MERGE else plain_scalar(text, event)
+
+
+_COMMENT = re.compile(r"[ \t]+(#.*)")
+
+
+def _check_command(event: Any, text: str) -> None:
+    """Refuse a command without quotes of YAML that a comment of YAML ends within shell quotes.
+
+    A `#` outside of shell quotes begins a comment in the shell, too: there YAML changes nothing.
+    """
+    command: str = event.value
+    if "'" not in command and '"' not in command:
+        return
+    comment = _COMMENT.match(text, event.end_mark.index)
+    if comment is None:
+        return
+    try:
+        shlex.split(command)
+    except ValueError:
+        dropped = shortened(comment[1], 20)
+        problem = f"YAML ends this command before `{dropped}`, within quotes of the shell"
+        raise _error(f"{problem}: {QUOTE_COMMAND}", event) from None
 
 
 def plain_scalar(text: str, event: Any = None) -> object:
