@@ -21,6 +21,7 @@ from foreplan.model.filenames import (
     find_matches,
     is_many,
     is_match,
+    suggest_pattern,
 )
 from foreplan.model.surroundings import Surroundings
 from foreplan.model.workflow import Workflow
@@ -356,7 +357,13 @@ class _Made:
         file = self.file(name)
         files = shortened(word) if word == file else f"{shortened(word)}, and so {shortened(file)}"
         maker = self._workflow.name_task(self.by[file])
-        return (
-            f"{shortened(self._workflow.task_names[task])} names {files}, which {maker} makes: "
-            "list it under inputs (or under ignores, if it is not meant)"
-        )
+        how = "list it under inputs (or under ignores, if it is not meant)"
+        added_by = [*adders(self._workflow, self.by[file])]
+        if added_by and self._workflow.spec(task).added_by is None:
+            by, pattern = map(shortened, (added_by[-1], suggest_pattern(file)))
+            how = (
+                f"as {by} adds {maker}, write `after: [{by}]` and a pattern under inputs, such as "
+                f'"{pattern}" (or list the file under ignores, if it is not meant)'
+            )
+        name = shortened(self._workflow.task_names[task])
+        return f"{name} names {files}, which {maker} makes: {how}"

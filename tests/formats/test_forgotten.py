@@ -8,6 +8,8 @@ import pytest
 
 import foreplan
 from foreplan.errors import InputError
+from foreplan.model.growth import grow
+from foreplan.shell import check_listed
 
 MAKE: dict[str, Any] = {
     "run": "echo 1 > table.csv",
@@ -99,3 +101,13 @@ def test_own_outputs_and_outside_files_are_no_error() -> None:
 def test_output_is_not_redirected_to_an_input() -> None:
     with pytest.raises(InputError, match=r"use redirects output to table.csv, which is one of its"):
         load("echo 2 >> table.csv", inputs=["table.csv"])
+
+
+def test_a_file_of_an_added_task_is_read_by_a_pattern() -> None:
+    work = foreplan.load(
+        {"tasks": {"s": {"run": "x", "expand": True}, "use": {"run": "cat g.txt"}}}
+    )
+    more = foreplan.load({"tasks": {"p": {"run": "x", "outputs": ["g.txt"]}}})
+    advice = r'as s adds p, write `after: \[s\]` and a pattern under inputs, such as "g\*\.txt"'
+    with pytest.raises(InputError, match=advice):
+        check_listed(grow(work, 0, more))

@@ -72,8 +72,8 @@ def test_what_is_added_is_run_and_known_by_content(tmp_path: Path, strategy: str
 
 BAD = {
     "": "it has printed nothing",
-    "tasks: [": "not YAML",
-    "tasks: {p: {rum: x}}": "unknown field 'rum'",
+    "tasks: [": ": .foreplan/added/split.yaml: line 2, column 1: this is not YAML",
+    "tasks: {p: {rum: x}}": ": .foreplan/added/split.yaml: line 1: tasks.p: unknown field 'rum'",
     "tasks: {merge: {run: x}}": "there is a task 'merge' already",
     "tasks: {p: {run: x, outputs: [other.txt]}}": "made by 'other' already",
     "tasks: {p: {run: x, outputs: [in.txt]}}": "is an input already",
@@ -111,7 +111,7 @@ def test_added_tasks_may_add_tasks_and_whoever_waits_waits_for_all(tmp_path: Pat
     (tmp_path / "outer.yaml").write_text(
         "tasks: {out: {run: cat inner.yaml, inputs: [inner.yaml], expand: true}}"
     )
-    work = {
+    work: dict[str, Any] = {
         "tasks": {
             "split": {"run": "cat outer.yaml", "inputs": ["outer.yaml"], "expand": True},
             "merge": {
@@ -126,6 +126,9 @@ def test_added_tasks_may_add_tasks_and_whoever_waits_waits_for_all(tmp_path: Pat
     assert outcome.ok
     assert (tmp_path / "all.txt").read_text() == "in\n"
     assert foreplan.run(work, "local:2", dir=tmp_path).up_to_date == ("split", "merge", "out", "in")
+    work["tasks"]["merge"] |= {"run": "cat c.out > all.txt", "inputs": ["c.out"]}
+    with pytest.raises(foreplan.InputError, match=r'`after: \[split\]` and a pattern: "c\*\.out"'):
+        foreplan.run(work, "local:2", dir=tmp_path)
 
 
 def cut_journal(home: RunHome, entries: int) -> None:

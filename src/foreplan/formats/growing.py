@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from foreplan.errors import InputError
+from foreplan.files import in_file
 from foreplan.formats.deferred import MadeFiles
 from foreplan.formats.fields import check_fields, mapping, name, one_or_more, shown, unknown, wrong
 from foreplan.formats.origins import NOWHERE, SourceText
@@ -88,13 +89,14 @@ def _is_true(fields: Fields, task: str) -> bool:
 Reader = Callable[[Mapping[str, object], MadeFiles | None, SourceText], Workflow]
 
 
-def printed_tasks(text: str, read: Reader) -> Workflow:
-    """The tasks that a task has printed, read as those of a file are."""
+def printed_tasks(text: str, file: str, read: Reader) -> Workflow:
+    """Return the tasks that a task has printed to a file."""
     if not text.strip():
         raise InputError("it has printed nothing; `tasks: {}` adds no tasks")
-    document, made = MadeFiles.read(mapping(parse_yaml(text)))
+    with in_file(file):
+        document, made = MadeFiles.read(mapping(parse_yaml(text)))
     # a loop that waited prints its template, whose lines are not those of the workflow's file
-    origin = SourceText(text=text) if made is None else NOWHERE
+    origin = SourceText(file, text) if made is None else NOWHERE
     return added_tasks(document, lambda content: read(content, made, origin))
 
 

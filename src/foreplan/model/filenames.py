@@ -31,6 +31,14 @@ def is_pattern(name: str) -> bool:
     return "*" in name or "?" in name
 
 
+def suggest_pattern(name: str) -> str:
+    """Return a pattern that matches a file: `g*.txt` for `g.txt`."""
+    if is_pattern(name):
+        return name
+    stem, suffix = (name[:-1], "/") if is_tree(name) else os.path.splitext(name)
+    return f"{stem}*{suffix}"
+
+
 def is_many(name: str) -> bool:
     """Whether it stands for many files."""
     return is_tree(name) or is_pattern(name)

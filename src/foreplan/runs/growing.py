@@ -214,7 +214,7 @@ def printed_by(task: str, directory: Path, workflow: Workflow) -> Workflow:
         )
 
     try:
-        return printed_tasks(file.read_text(encoding="utf-8"), read)
+        return printed_tasks(file.read_text(encoding="utf-8"), expansion_file(task), read)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:

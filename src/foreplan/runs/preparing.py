@@ -18,8 +18,10 @@ from foreplan.errors import ForeplanError, InputError
 from foreplan.executors.base import find_scheme
 from foreplan.executors.containers import end_containers
 from foreplan.executors.processes import OF_RUN, end_left_behind, find_left_behind
+from foreplan.formats.deferred import made_globs
 from foreplan.model import Workflow
-from foreplan.model.filenames import inner_files, is_there
+from foreplan.model.filenames import inner_files, is_there, suggest_pattern
+from foreplan.model.growth import waiting_for
 from foreplan.quantities import first_few, many, shortened
 from foreplan.runs.home import RunHome, check_private
 from foreplan.runs.journal import read, read_header, resume_words
@@ -197,7 +199,21 @@ def _check_inputs(workflow: Workflow, data: Path, done: Collection[str] | None) 
         f"makes {them}: {listed}; put {them} there, or say with --dir where {they_are}"
     )
     reader = next((task for readers in missing.values() for task in readers), None)
+    problem += _advise_on_added(workflow, reader, next(iter(missing)))
     raise InputError(problem) if reader is None else workflow.task_error(reader, problem, "inputs")
+
+
+def _advise_on_added(workflow: Workflow, reader: int | None, file: str) -> str:
+    """Return how a task reads a file of tasks that another adds; empty if no task adds any."""
+    names = workflow.task_names
+    adding = [t for t, s in workflow.specs.items() if s.expand and s.run and not made_globs(s)]
+    if not adding:
+        return ""
+    waited_for = [t for t in adding if reader is not None and reader in waiting_for(workflow, t)]
+    by, pattern = map(shortened, (names[(waited_for or adding)[0]], suggest_pattern(file)))
+    return (
+        f'; for a file of a task that {by} adds, write `after: [{by}]` and a pattern: "{pattern}"'
+    )
 
 
 def _first_name(workflow: Workflow, tasks: Sequence[int]) -> str:
