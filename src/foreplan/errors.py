@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from foreplan.quantities import amount, duration, first_few, shortened
+from foreplan.quantities import amount, duration, first_few, quoted, shortened
 
 
 class ForeplanError(Exception):
@@ -113,7 +113,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """A message for an unknown name: the nearest known one, and the list."""
     names = sorted(known)
     hint = did_you_mean(name, names)
-    return f"unknown {kind} {name!r}{hint}; known: {first_few(names, 30) or 'none'}"
+    return f"unknown {kind} {quoted(name)}{hint}; known: {first_few(names, 30) or 'none'}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -148,6 +148,11 @@ def is_stdout(path: str | os.PathLike[str] | None) -> bool:
     return path is not None and _descriptor(path) == 1
 
 
+def output_label(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file that is written, for a message."""
+    return "standard output" if is_stdout(path) else printable(path)
+
+
 def _descriptor(path: str | os.PathLike[str]) -> int | None:
     """The open descriptor that a path names; the file behind it is not ours to replace."""
     text = os.fspath(path)

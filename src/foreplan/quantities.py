@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 LONGEST = 80  # characters of a value in a message
@@ -85,6 +86,14 @@ def with_needs(place: str, cores: int, memory: float) -> str:
 def many(count: int, one: str, more: str = "") -> str:
     """A number and its noun."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+_STRAY_BYTE = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotes for a message; a byte that is not UTF-8 is shown as `\\xff`."""
+    return repr(text) if text.isascii() else _STRAY_BYTE.sub(r"\\x\1", repr(text))
 
 
 def first_few(names: Iterable[str], most: int = 5) -> str:

@@ -169,6 +169,7 @@ def test_to_standard_output(tmp_path: Path, output: str) -> None:
     assert result.stdout.startswith(DIAMOND)
     assert sorted(numbers(result.stdout).values()) == [1, 2, 3, 4]
     assert "priorities of 4 jobs written" in result.stderr
+    assert "wrote" not in result.stderr
     assert [found.name for found in tmp_path.iterdir()] == ["my.dag"]
 
 

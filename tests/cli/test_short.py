@@ -108,7 +108,7 @@ def test_a_workflow_is_adopted_from_by_its_file(folder: Path) -> None:
         for file in outputs:
             (folder / file).write_text("by hand\n")
     # the last run makes the first of these: it is not the workflow's file
-    assert succeed("adopt", "two.json", "two.txt") == "adopted 2 files: what n, t gives\n"
+    assert succeed("adopt", "two.json", "two.txt") == "adopted 2 files as outputs of n, t\n"
     assert "unknown output 'one.txt'" in refuse("adopt", "one.txt")
     assert "one.json: " in refuse("adopt", "one.json", "one.txt")
     assert succeed("adopt", "one.yaml", "one.json", "one.txt").startswith("adopted 2 files")

@@ -25,7 +25,7 @@ def _run(*arguments: object) -> str:
 def test_convert_says_what_it_wrote(tmp_path: Path) -> None:
     source, target = tmp_path / "w.yaml", tmp_path / "w.json"
     source.write_text("tasks: {a: {cost: 1}, b: {cost: 2}}\nedges: [[a, b, 3]]\n")
-    assert _run(source, target) == f"wrote {target}: 2 tasks, 1 dependencies, 1 data items\n"
+    assert _run(source, target) == f"wrote {target}: 2 tasks, 1 dependency, 1 data item\n"
     assert load(target).task_names == ("a", "b")
     _run(target, tmp_path / "trace.json", "--to", "wfformat")
     assert load(tmp_path / "trace.json", "wfformat").item_size.tolist() == [3]

@@ -32,6 +32,7 @@ WRONG = [
     ('JOB "" a.sub', 1, "a job cannot be called '': a name has no blanks"),
     ("JOB a\udce9 a.sub", 1, "is not UTF-8 text"),
     ("JOB a a\udce9.sub", 1, "is not UTF-8 text"),
+    (JOBS + "PARENT a CHILD x\udcff", 3, r"unknown job 'x\xff'"),
     (JOBS + "JOB a c.sub", 3, "there is a job 'a' already"),
     ("JOB a {\n x = 1\n", 1, "the inline description of 'a' has no end: a line with '}'"),
     ("JOB a @=end\n x = 1\n}\n @ends\n", 1, "has no end: a line with '@end'"),

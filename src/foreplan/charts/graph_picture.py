@@ -242,8 +242,9 @@ def _legend(graph: DrawnGraph, room: float) -> tuple[str, float]:
         x += wide
     y += 18 * bool(entries)
     if graph.grouped and any(edge.count > 1 for edge in graph.edges):
-        note = "Numbers on lines: dependencies of tasks."
-        note += " Dashed: against the order." if any(edge.back for edge in graph.edges) else ""
+        note = "Numbers on lines count dependencies between tasks."
+        if any(edge.back for edge in graph.edges):
+            note += " Dashed lines lead back to an earlier box."
         parts.append(_quiet_line(note, y + 16))
         y += 16
     for text in graph.notes:

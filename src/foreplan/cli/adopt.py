@@ -44,7 +44,8 @@ def adopt(
 
     workflow, files = _read(words, directory, params)
     tasks = adopt_files(workflow, directory, files)
-    print(f"adopted {many(len(files), 'file')}: what {first_few(tasks)} gives")
+    outputs = "the output" if len(files) == 1 else "outputs"
+    print(f"adopted {many(len(files), 'file')} as {outputs} of {first_few(tasks)}")
 
 
 def _read(words: list[str], directory: Path, params: ParamOptions) -> tuple[Workflow, list[str]]:

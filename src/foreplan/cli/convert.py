@@ -42,7 +42,7 @@ def convert(
 
     STG keeps neither names nor commands, nor cores and memory: tasks become numbers there.
     """
-    from foreplan.files import is_stdout, label, printable
+    from foreplan.files import is_stdout, label, output_label, printable
     from foreplan.formats import load, save
     from foreplan.quantities import many
 
@@ -54,8 +54,9 @@ def convert(
     if asking and (to or target.suffix[1:]) == "stg":
         left = f"what {many(asking, 'task')} asked for (cores, memory and the like) is left out"
         typer.echo(f"foreplan: {printable(target)}: {left}: STG cannot say it", err=True)
-    typer.echo(
-        f"wrote {printable(target)}: {workflow.n_tasks} tasks, {workflow.n_edges} dependencies, "
-        f"{workflow.n_items} data items",
-        err=is_stdout(target),
-    )
+    counts = [
+        many(workflow.n_tasks, "task"),
+        many(workflow.n_edges, "dependency", "dependencies"),
+        many(workflow.n_items, "data item"),
+    ]
+    typer.echo(f"wrote {output_label(target)}: {', '.join(counts)}", err=is_stdout(target))

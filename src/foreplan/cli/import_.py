@@ -97,7 +97,7 @@ def snakemake(
 
     Example: `foreplan import snakemake Snakefile -o mapping.yaml && foreplan run mapping.yaml`
     """
-    from foreplan.files import in_file, is_stdout, near, printable, write_text
+    from foreplan.files import in_file, is_stdout, near, output_label, printable, write_text
     from foreplan.formats.placeholders import escape_document
     from foreplan.formats.texts import dump_yaml
     from foreplan.imports.snakefile import (
@@ -136,7 +136,9 @@ def snakemake(
     tasks = found.content["tasks"]
     rules = {task["category"] for task in tasks.values()}
     said = f"{many(len(tasks), 'task')} of {many(len(rules), 'rule')}"
-    text = f"wrote {printable(output)}: {said}, {many(found.n_edges, 'dependency', 'dependencies')}"
+    text = (
+        f"wrote {output_label(output)}: {said}, {many(found.n_edges, 'dependency', 'dependencies')}"
+    )
     typer.echo(f"{text} (Snakemake {found.version})", err=is_stdout(output))
     if found.directory != Path.cwd():
         typer.echo(

@@ -120,8 +120,8 @@ def prioritize(
         document = _document(dag, read, written, style, notes, warnings)
         typer.echo(json.dumps(document, indent=1), err=aside)
         return
-    for path in written.files:
-        typer.echo(f"wrote {printable(path)}", err=aside)
+    for path in [] if aside else written.files:
+        typer.echo(f"wrote {printable(path)}")
     typer.echo(_summary(read, written), err=aside)
     for note in notes:
         typer.echo(f"note: {note}", err=aside)

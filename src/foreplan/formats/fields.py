@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from foreplan.errors import InputError, place_of, unknown_name
-from foreplan.quantities import LONGEST, shortened
+from foreplan.quantities import LONGEST, quoted, shortened
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = LONGEST
@@ -25,7 +25,7 @@ def shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
-        return repr(shortened(value, LONGEST - 2))
+        return quoted(shortened(value, LONGEST - 2))
     try:
         return shortened(_short.repr(value))
     except ValueError:  # Python refuses to print an integer of thousands of digits

@@ -343,15 +343,16 @@ def _check_spellings(workflow: Workflow, index: Mapping[str, int]) -> None:
         if min(makers) < 0:
             maker = max(makers)
             task = _readers(workflow, index[name if makers[1] < 0 else other])[0]
-            by = f"{workflow.name_task(maker)} makes it"
+            by = f"which {workflow.name_task(maker)} makes"
             field = "inputs"
         else:
             maker, task = makers
-            by = f"{workflow.name_task(maker)} and {shortened(workflow.task_names[task])} make it"
+            both = f"{workflow.name_task(maker)} and {shortened(workflow.task_names[task])}"
+            by = f"made by both {both}"
             how = how if task == maker else "only one task can make a file"
             field = "outputs"
         same = f"{shortened(other)!r} and {shortened(name)!r} are the same file"
-        by = "" if task == maker else f", and {by}"
+        by = "" if task == maker else f", {by}"
         raise workflow.task_error(task, f"{same}{by}: {how}", field)
 
 
