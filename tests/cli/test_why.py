@@ -35,7 +35,7 @@ def test_with_no_run_at_all(folder: Path) -> None:
     assert "`foreplan why FILE a`" in said
     told = why("wf.yaml", "a", cwd=folder)
     assert (told["run"], told["state"]) == (None, "stale")
-    assert told["known"]["reason"] == "it has never been run here"
+    assert told["known"]["reason"] == "it has no earlier result here"
     assert "unknown task 'aa' (did you mean 'a'?)" in refuse("why", "wf.yaml", "aa", cwd=folder)
     assert "name one of them" in refuse("why", "wf.yaml", "a", "last", cwd=folder)
 
@@ -73,7 +73,9 @@ def test_what_was_replaced_is_told_as_past(folder: Path) -> None:
     write_workflow(folder, chain(folder))
     (folder / "a.txt").write_text("old\n")
     ran(folder)
-    told = "it has never been run here; its output a.txt, which foreplan did not make, was replaced"
+    told = (
+        "it has no earlier result here; its output a.txt, which foreplan did not make, was replaced"
+    )
     assert why("a", cwd=folder)["because"] == told
 
 

@@ -149,7 +149,7 @@ def test_what_runs_after_a_change(
 
 def test_reasons(place: Place) -> None:
     tasks = pipeline()
-    assert set(place.rest(tasks).values()) == {"it has never been run here"}
+    assert set(place.rest(tasks).values()) == {"it has no earlier result here"}
     place.run(tasks)
     assert place.rest(tasks) == {}
     place.write("x.txt", "9\n9\n9\n")
@@ -158,7 +158,7 @@ def test_reasons(place: Place) -> None:
         "count-x": "it reads x.cut, which is made again",
         "join": "it reads x.n, which is made again",
     }
-    assert place.rest(tasks, force=["join"])["join"] == "asked for"
+    assert place.rest(tasks, force=["join"])["join"] == "forced"
 
 
 def test_force_and_targets(place: Place) -> None:

@@ -104,7 +104,7 @@ def test_edits_are_found_and_can_be_adopted(data: Path) -> None:
     (data / "parts" / "p-aa.txt").write_text("mine")
     with pytest.raises(InputError, match=r"adopt 'parts/\*\.txt'"):
         todo(pipeline(), data)
-    assert todo(pipeline(), data, force=("split",))["split"] == "asked for"
+    assert todo(pipeline(), data, force=("split",))["split"] == "forced"
     adopt_files(foreplan.load({"tasks": pipeline()}), data, ["parts/*.txt"])
     assert todo(pipeline(), data) == {"use": "its input parts/*.txt has changed"}
 

@@ -83,7 +83,7 @@ def three() -> Tasks:
 
 
 def test_nothing_was_ever_run(place: Place) -> None:
-    assert place.why(three()) == dict.fromkeys("abc", "stale: it has never been run here")
+    assert place.why(three()) == dict.fromkeys("abc", "stale: it has no earlier result here")
     assert place.run(three()) == ["a", "b", "c"]
     assert place.why(three()) == {}
 
@@ -92,7 +92,7 @@ def test_a_file_that_foreplan_did_not_make(place: Place) -> None:
     place.write(x="mine")
     why = place.why(three())
     assert why["a"].startswith(
-        "stale: it has never been run here; its output x, which foreplan did"
+        "stale: it has no earlier result here; its output x, which foreplan did"
     )
     assert "`foreplan adopt x` keeps it" in why["a"]
     assert place.survey(three()).edited == []
@@ -129,7 +129,7 @@ def test_each_change_has_its_words(place: Place) -> None:
     }
     place.write(tool="3")
     assert place.why(three()) == {}
-    assert place.why(three(), force=["b"])["b"] == "stale: asked for"
+    assert place.why(three(), force=["b"])["b"] == "stale: forced"
     assert len(place.why(three(), force=True)) == 3
 
 
@@ -144,7 +144,12 @@ def test_what_does_not_count(place: Place) -> None:
         (place.data / file).touch()
     assert place.why(tasks) == {}
     added = tasks | {"d": {"run": "cat z raw", "inputs": ["z", "raw"], "outputs": ["w"]}}
-    assert place.why(added) == {"d": "stale: it has never been run here"}
+    assert place.why(added) == {"d": "stale: it has no earlier result here"}
+    moved = added | {"c": tasks["c"] | {"outputs": ["z2"]}, "d": added["d"] | {"inputs": ["raw"]}}
+    assert place.why(moved) == {
+        "c": "stale: its outputs are new here: a task of this name made others before",
+        "d": "stale: it has no earlier result here",
+    }
 
 
 def test_what_is_made_again_alike_ends_the_wave(place: Place) -> None:

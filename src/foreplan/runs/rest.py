@@ -56,7 +56,7 @@ from foreplan.store.graph import WorkflowGraph
 from foreplan.store.parts import encode, folder_of, make_folder, put
 from foreplan.store.run import RunStore
 from foreplan.store.store import KeptResult, ResultOrigin, Store
-from foreplan.store.survey import EVERY_RUN, NEVER_RUN, OUTDATED, State, Survey
+from foreplan.store.survey import EVERY_RUN, NO_RESULT, OUTDATED, State, Survey
 
 if TYPE_CHECKING:
     from foreplan.runs.replay import Replayed
@@ -447,13 +447,13 @@ class Rest:
             return f"nothing to do: {many(done, 'task')} up to date"
         return f"{done:,} of {many(done + left, 'task')} up to date; to run: {self.extent}"
 
-    def groups(self) -> list[ReasonGroup]:
-        """The tasks that run, those of a category with like reasons together."""
+    def groups(self, by_category: bool = True) -> list[ReasonGroup]:
+        """Return the tasks that run, in groups with like reasons, within categories or not."""
         survey, names = self.survey, self.workflow.task_names
         number = {name: task for task, name in enumerate(names)}
 
         def category_of(name: str) -> str | None:
-            return self.workflow.spec(number[name]).category
+            return self.workflow.spec(number[name]).category if by_category else None
 
         def names_around(name: str) -> set[str]:
             return set() if survey is None else survey.names_around(self.numbers[number[name]])
@@ -462,12 +462,17 @@ class Rest:
         return group_reasons(reasons, category_of, names_around)
 
     def in_words(self) -> list[str]:
-        """What runs and why, in a few lines; nothing where all of it is new."""
-        if not self.up_to_date and {*self.reasons.values()} <= {NEVER_RUN, EVERY_RUN}:
+        """Return which tasks run and why, in a few lines; none if all of them are new."""
+        if not self.up_to_date and {*self.reasons.values()} <= {NO_RESULT, EVERY_RUN}:
             return []
-        lines = [f"  {group}" for group in self.groups()]
-        more = [f"and for {len(lines) - LISTED} other reasons"] if lines[LISTED:] else []
-        return [self.summary, *lines[:LISTED], *more]
+        groups = self.groups()
+        if len(groups) > LISTED:
+            groups = self.groups(by_category=False)
+        lines = [f"  {group}" for group in groups[:LISTED]]
+        if others := groups[LISTED:]:
+            tasks = many(sum(len(group.tasks) for group in others), "task")
+            lines.append(f"  {tasks} for {many(len(others), 'other reason')}")
+        return [self.summary, *lines]
 
 
 def _result_of(survey: Survey, task: int) -> KeptResult:

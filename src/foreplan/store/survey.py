@@ -37,7 +37,8 @@ from foreplan.store.programs import CallDigests
 from foreplan.store.store import KeptResult, Result, Store, file_lines
 
 EVERY_RUN = "it has no outputs: it is run by every run"
-NEVER_RUN = "it has never been run here"
+FORCED = "forced"
+NO_RESULT = "it has no earlier result here"
 WILL_BE_REPLACED = " will be replaced"
 NOT_KNOWN = "what it takes is not known"
 
@@ -584,7 +585,7 @@ class Survey:
         spec = self.workflow.spec(task)
         if self._is_forced(task):
             name = self.workflow.task_names[task]
-            reason = "asked for" if self._is_asked(name) else self.asked.again[name]
+            reason = FORCED if self._is_asked(name) else self.asked.again[name]
             return State.STALE, reason, None
         known = self.calls[task] is not None or self._graph.made[task] or spec.cache
         if not known and self.workflow.task_names[task] not in self.asked.done:
@@ -654,7 +655,7 @@ class Survey:
         if name in self.uncertain:
             return State.STALE, self.uncertain[name], None
         if not last:
-            return State.STALE, NEVER_RUN, None
+            return State.STALE, self._without_result(task), None
         how, arguments = self._digests.parts(call)
         told = differences_of_call(last[0].recipe, how, arguments) if last[0].key else []
         same = [r for r in last if not differences_of_call(r.recipe, how, arguments)]
@@ -720,7 +721,7 @@ class Survey:
         """Why a task is stale."""
         last = self.made_by(task)
         if not last:
-            return self._never_run(task)
+            return self._without_result(task)
         told = _told(last[0], recipe) if recipe is not None else []
         if told:
             return "; ".join(told)
@@ -739,17 +740,29 @@ class Survey:
             return "its result is not there any more"
         return "its outputs are not all of one attempt"
 
-    def _never_run(self, task: int) -> str:
+    @cached_property
+    def _last_by_name(self) -> dict[str, Result]:
+        """The last results, by the names that their tasks had."""
+        return {result.task: result for result in self.store.latest_results()}
+
+    def _without_result(self, task: int) -> str:
+        """Return why a task runs of which the store has no result."""
+        # another task may have had this name: what it made need not be what this one made
+        last = self._last_by_name.get(self.workflow.task_names[task])
+        if last is not None and last.outputs and self._graph.made[task]:
+            why = "its outputs are new here: a task of this name made others before"
+        else:
+            why = NO_RESULT
         for name in self._graph.made[task]:
             if self.memory.status(name) is None:
                 continue
             if is_many(name) or self.store.knows(name):  # else it is refused
-                return f"{NEVER_RUN}; its output {name} replaces what foreplan made there before"
+                return f"{why}; its output {name} replaces what foreplan made there before"
             return (
-                f"{NEVER_RUN}; its output {name}, which foreplan did not make,{WILL_BE_REPLACED}; "
+                f"{why}; its output {name}, which foreplan did not make,{WILL_BE_REPLACED}; "
                 f"`foreplan adopt {name}` keeps it"
             )
-        return NEVER_RUN
+        return why
 
     # ---- recipes
 
