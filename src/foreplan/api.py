@@ -403,7 +403,7 @@ def _run(work: Work, asked: dict[str, Any], listener: Listener | None) -> Outcom
         session = runs.reopen_run(home, workflow, calls, listener=listener, **changes)
     else:
         options = runs.Options.from_keywords(asked)
-        rest = runs.find_rest(workflow, options, calls)
+        rest = runs.find_rest(workflow, options, calls, source=source)
         if not rest.numbers:
             outcome = runs.nothing_to_do(rest, options, source)
             if listener is not None:

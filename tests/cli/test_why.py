@@ -66,7 +66,9 @@ def test_why_it_ran_again_from_what_to_what(folder: Path) -> None:
     assert change["before"] != change["after"]
     (folder / "a.txt").write_text("by hand\n")
     assert why("a", cwd=folder)["known"]["edited"] == "a.txt"
-    assert "foreplan adopt a.txt" in succeed("why", "a", cwd=folder)
+    text = succeed("why", "a", cwd=folder)
+    assert "foreplan adopt a.txt" in text
+    assert "`foreplan run wf.yaml --on local:1 --force a` makes it again" in text
 
 
 def test_what_was_replaced_is_told_as_past(folder: Path) -> None:

@@ -362,7 +362,7 @@ def test_tasks_that_were_added_before_can_be_named(tmp_path: Path) -> None:
     assert run_printed(tmp_path, FILE).ok
     made = tmp_path / "c" / "1.txt"
     made.write_text("mine\n")
-    with pytest.raises(foreplan.InputError, match="`foreplan run --force x` makes it again"):
+    with pytest.raises(foreplan.InputError, match=r"force=\['x'\]\) makes it again"):
         run_printed(tmp_path, FILE)
     assert run_printed(tmp_path, FILE, force=["x"]).ok
     assert made.read_text() == "1\n"

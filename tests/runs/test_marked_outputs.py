@@ -196,13 +196,13 @@ def test_who_turns_out_to_be_stale_fails_and_leaves_it(data: Path) -> None:
     rest = find_rest(foreplan.load({"tasks": tasks}), Options(directory=data))
     assert rest.warnings == [
         "kept is protected: b fails if it has to run again (it reads mid, which is made again); "
-        "`foreplan run --force b` lets it"
+        "foreplan.run(..., force=['b']) lets it"
     ]
     assert not find_rest(rest.complete, Options(directory=data, force=("b",))).warnings
     failed = run(tasks, data, retries=3)
     assert failed.run.failed_attempts == 1
     (failure,) = failed.failures
-    assert "its output kept is protected: `foreplan run --force b` makes it again" in str(failure)
+    assert "its output kept is protected: a run with `--force b` makes it again" in str(failure)
     assert (data / "kept").read_text() == "x\n"
     assert run(tasks, data, force=("b",)).ok
     assert (data / "kept").read_text() == "new\n"

@@ -17,7 +17,6 @@ from foreplan.cli.shared.options import (
     WorkflowFile,
     expected,
     json_option,
-    load_workflow,
     with_groups,
 )
 from foreplan.cli.shared.pictures import check_gantts, check_plot, draw_gantt
@@ -105,7 +104,7 @@ def plan(
     if pareto is not None and reserve:
         raise InputError("--reserve is of one plan's budget, --pareto tries many: leave it out")
     file = None if platform is None else api.load_platform(platform)
-    left = find_left(load_workflow(workflow, params, place), place, everything)
+    left = find_left(workflow, params, place, everything)
     wf = left.workflow
     if not wf.n_tasks and left.up_to_date:
         _tell_nothing(left, as_json)

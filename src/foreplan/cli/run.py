@@ -91,7 +91,7 @@ def run(
         check_paths(wf, options["absolute"])
     asked = runs.Options.from_flags(options | {"targets": targets or (), "params": values})
     source = None if is_stdin(workflow) else str(workflow.absolute())
-    rest = runs.find_rest(wf, asked, only_look=dry)
+    rest = runs.find_rest(wf, asked, only_look=dry, source=source or "-")
     if dry:
         from foreplan.cli.shared.dry_run import tell_dry
 

@@ -18,7 +18,6 @@ from foreplan.cli.shared.options import (
     Plot,
     expected,
     json_option,
-    load_workflow,
     with_groups,
 )
 from foreplan.cli.shared.pictures import check_plot
@@ -80,9 +79,7 @@ def what_if(
     changes["planner"] = planner
     if is_stdin(subject) or Path(subject).is_file():
         file = None if platform is None else api.load_platform(platform)
-        wf, up_to_date, summary = find_left(
-            load_workflow(subject, params, place), place, everything
-        )
+        wf, up_to_date, summary = find_left(subject, params, place, everything)
         if not wf.n_tasks and up_to_date:
             raise InputError(summary)
         answer = api.what_if(wf, expected=expected(subject, wf, file, place), **changes)

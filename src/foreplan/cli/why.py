@@ -123,7 +123,7 @@ def _show_known(told: Why, known: KnownTask) -> None:
         _fact(
             "edited",
             f"somebody has changed {known.edited}: `foreplan adopt {known.edited}` keeps it, "
-            f"`foreplan run --force {told.task}` makes it again",
+            f"`{known.remake}` makes it again",
         )
     if known.made_at is not None:
         by = f"by run {known.made_by}" if known.made_by else (known.note or "adopted")

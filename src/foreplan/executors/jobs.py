@@ -331,7 +331,7 @@ class Jobs:
 
 def protection(file: str, task: str) -> str:
     """Why a task may not run."""
-    return f"its output {file} is protected: `foreplan run --force {task}` makes it again"
+    return f"its output {file} is protected: a run with `--force {task}` makes it again"
 
 
 def sizes_of(result: Result) -> dict[str, int]:

@@ -13,7 +13,7 @@ from foreplan.model import Workflow
 from foreplan.runs.expansions import with_expansions
 from foreplan.runs.home import RunHome
 from foreplan.runs.options import Options
-from foreplan.runs.surveys import uses_store
+from foreplan.runs.surveys import run_command, uses_store
 from foreplan.store.changes import COMMAND, INPUT, KeyChange, changes
 from foreplan.store.keys import digest_of_command
 from foreplan.store.store import Result, Store
@@ -44,6 +44,7 @@ class KnownTask:
     now: str | None = None  # up to date, stale, unsure; None: it was not looked
     reason: str = ""  # why it is not
     edited: str = ""  # an output that somebody has changed by hand
+    remake: str = ""  # the command that makes an edited output again
     since: str = ""  # the run of the result that what has changed is compared with
     changed: tuple[Changed, ...] = ()
     problem: str = ""  # why it could not be looked
@@ -64,7 +65,8 @@ def known_of_workflow(
     workflow = with_expansions(workflow, Options(directory=directory))
     if task not in workflow.task_names:
         raise InputError(unknown_name("task", task, workflow.task_names), source=str(source))
-    return _now(workflow, directory, task)
+    options = Options(directory=directory, params=params)
+    return _now(workflow, task, source, options)
 
 
 def known_of_run(home: RunHome, header: Header, task: str, live: bool = False) -> KnownTask | None:
@@ -85,10 +87,14 @@ def known_of_run(home: RunHome, header: Header, task: str, live: bool = False) -
         found = _of(last[0] if last else None, "", ())
     if now is None:
         return found
-    return KnownTask(
-        found.made_by, found.made_at, found.note, now.now, now.reason, now.edited, found.since,
-        found.changed, now.problem,
-    )  # fmt: skip
+    return replace(
+        now,
+        made_by=found.made_by,
+        made_at=found.made_at,
+        note=found.note,
+        since=found.since,
+        changed=found.changed,
+    )
 
 
 def _looked(home: RunHome, header: Header, task: str) -> KnownTask | None:
@@ -106,38 +112,38 @@ def _looked(home: RunHome, header: Header, task: str) -> KnownTask | None:
             if by is not None:
                 return KnownTask(problem=f"{by}, which has added it, is not up to date")
             return KnownTask(problem=f"{header.source} has no such task any more")
-        return _now(workflow, home.data, task, header)
+        options = replace(header.options, directory=home.data)
+        return _now(workflow, task, header.source, options)
     except ForeplanError as error:
         return KnownTask(problem=str(error))
     except OSError as error:
         return KnownTask(problem=system_reason(error))
 
 
-def _now(workflow: Workflow, directory: Path, task: str, header: Header | None = None) -> KnownTask:
+def _now(workflow: Workflow, task: str, source: str | Path, options: Options) -> KnownTask:
     """By the survey of the whole workflow: what is before a task counts, too."""
-    data = directory.absolute()
-    asked = Asked() if header is None else Asked(
-        trust=header.options.trust, anywhere=header.options.absolute
-    )  # fmt: skip
+    data = options.directory.absolute()
+    asked = Asked(trust=options.trust, anywhere=options.absolute)
     store = Store.read(data)
     survey = Survey(workflow, data, store, asked)
     index = workflow.task_names.index(task)
     state, result = survey.states[index], survey.results[index]
     last = _results(store, workflow, task)
     edited = next((file for file, of in survey.edited if of == task), "")
+    plain = replace(options, targets=())
+    remake = run_command(source, plain, "--force", task) if edited else ""
     if state is State.UP_TO_DATE:
         found = _of(result, "", ())
-        return KnownTask(found.made_by, found.made_at, found.note, state.value, edited=edited)
+        return replace(found, now=state.value, edited=edited, remake=remake)
     known, changed = _of(last[0] if last else None, "", ()), tuple[Changed, ...]()
     recipe = survey.making(index).recipe if last else None
     if last and last[0].key is not None and recipe is not None:
         found_changes = changes(last[0].recipe, last[0].outputs, recipe.parts, recipe.outputs)
         now = _command_of(workflow, task)
         changed = tuple(_told(data, store, last[0], c, now, workflow) for c in found_changes)
-    return KnownTask(
-        known.made_by, known.made_at, known.note, state.value, survey.reasons[index], edited,
-        known.made_by, changed,
-    )  # fmt: skip
+    reason = survey.reasons[index]
+    known = replace(known, now=state.value, reason=reason, edited=edited, remake=remake)
+    return replace(known, since=known.made_by, changed=changed)
 
 
 def _results(store: Store, workflow: Workflow, task: str) -> list[Result]:

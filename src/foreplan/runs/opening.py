@@ -290,7 +290,7 @@ def open_run(
     if not in its data directory.
     """
     listener = listener or Silent()
-    rest = rest or find_rest(workflow, options, calls)
+    rest = rest or find_rest(workflow, options, calls, source=source)
     workflow, calls = rest.workflow, rest.calls
     with ExitStack() as stack:
         with meanwhile_imported(options):
@@ -386,6 +386,7 @@ def find_rest(
     calls: Calls | None = None,
     ask_store: bool = True,
     only_look: bool = False,
+    source: str | None = None,
 ) -> Rest:
     """What a run has to do, if all that it needs is there; nothing is begun.
 
@@ -404,7 +405,7 @@ def find_rest(
         files_of = workflow if has_files else None
         notes = prepare_directory(options.directory, files_of, only_look=only_look)
     if ask_store and uses_store(calls, options):
-        rest = Rest.find(workflow, options, calls=calls)
+        rest = Rest.find(workflow, options, calls=calls, source=source)
         if rest.expansions:
             find_scheme(options.on).check_work(workload(rest.workflow, rest.calls, options))
     else:

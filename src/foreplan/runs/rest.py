@@ -106,14 +106,18 @@ class Rest:
         return Rest(workflow, tuple(range(workflow.n_tasks)), {}, (), calls=of_tasks)
 
     @staticmethod
-    def to_plan(workflow: Workflow, options: Options, otherwise: str = "") -> Rest:
+    def to_plan(
+        workflow: Workflow, options: Options, otherwise: str = "", source: str | None = None
+    ) -> Rest:
         """What a plan of a directory is about: what its store leaves to do, else all of it.
 
         `otherwise` is what else can be done where somebody has changed an output by hand.
         """
         commands = all(workflow.spec(task).run is not None for task in range(workflow.n_tasks))
         known = commands and folder_of(options.directory).is_dir() and uses_store(None, options)
-        return Rest.find(workflow, options, otherwise) if known else Rest.whole(workflow)
+        if not known:
+            return Rest.whole(workflow)
+        return Rest.find(workflow, options, otherwise, source=source)
 
     @staticmethod
     def find(
@@ -121,8 +125,12 @@ class Rest:
         options: Options,
         otherwise: str = "",
         calls: Calls | None = None,
+        source: str | None = None,
     ) -> Rest:
-        """What the directory and its store leave to do; nothing is begun."""
+        """What the directory and its store leave to do; nothing is begun.
+
+        `source` is the workflow's file, for advice.
+        """
         kept = None if calls is None else kept_results(options.directory)
         expansions = dict[str, Workflow]()
         if calls is None and workflow.grows:
@@ -137,9 +145,9 @@ class Rest:
         for task, spec in workflow.specs.items() if added and calls is None else ():
             if spec.gathers and survey.states[task] is not State.LEFT_OUT:
                 check_gathered(workflow, task, added)
-        check_edited(survey, options.directory, otherwise, of_flow=calls is not None)
+        check_edited(survey, options, source, otherwise, of_flow=calls is not None)
         check_loops(survey)
-        cautions = check_protected(survey)
+        cautions = check_protected(survey, options, source)
         names = workflow.task_names
         runs = [state in OUTDATED for state in survey.states]
         numbers = tuple(t for t, is_run in enumerate(runs) if is_run)
@@ -170,8 +178,9 @@ class Rest:
         replaces = named_by_force(workflow, options)
         options = replace(options, targets=targets, force=still_forced(workflow, options, done))
         survey = survey_of(workflow, options, done, header, replaces=replaces)
-        cautions = check_protected(survey, header.id)
-        check_edited(survey, options.directory, "if it is deleted, the run makes it again")
+        cautions = check_protected(survey, options, header.source, header.id)
+        otherwise = "if it is deleted, the run makes it again"
+        check_edited(survey, options, header.source, otherwise)
         numbers = tuple(range(workflow.n_tasks))
         return Rest(workflow, numbers, {}, header.up_to_date, (), survey, cautions=cautions)
 
@@ -197,7 +206,7 @@ class Rest:
         data = self.survey.memory.data
         survey = Survey(workflow, data, Store.read(data), asked)
         added = names.difference(self.workflow.task_names)  # others may be making their files now
-        check_edited(survey, header.options.directory, tasks=added)
+        check_edited(survey, header.options, header.source, tasks=added)
         return replace(self, workflow=workflow, numbers=numbers, survey=survey)
 
     def with_returned(
@@ -296,8 +305,8 @@ class Rest:
         kept, replaces = kept_results(options.directory), named_by_force(workflow, options)
         options = replace(options, force=still_forced(workflow, options, done))
         survey = survey_of(workflow, options, done, header, calls, kept, replaces)
-        check_edited(survey, options.directory, of_flow=True)
-        cautions = check_protected(survey, header.id)
+        check_edited(survey, options, header.source, of_flow=True)
+        cautions = check_protected(survey, options, header.source, header.id)
         names = workflow.task_names
         own = {*header.workflow.task_names}
         numbers = tuple(t for t, name in enumerate(names) if name in own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from foreplan.errors import InputError, unknown_name
 from foreplan.executors.results import KeptResults
+from foreplan.files import near
 from foreplan.model import Workflow
 from foreplan.model.call import Calls
 from foreplan.model.filenames import is_many
@@ -110,7 +112,37 @@ def named_by_force(workflow: Workflow, options: Options) -> set[str]:
     return set() if isinstance(forced, bool) else forced
 
 
-def check_protected(survey: Survey, run: str = "") -> tuple[str, ...]:
+def run_command(source: str | Path, options: Options, *more: str) -> str:
+    """Return the command that runs a workflow file with these options, as it must be typed here."""
+    from foreplan.executors.base import DEFAULT
+
+    words = ["foreplan", "run", near(Path(source)), *options.targets]
+    words += [] if options.place == DEFAULT else ["--on", options.place]
+    words += ["--shared"] * options.shared + ["--absolute-paths"] * options.absolute
+    words += [] if options.trust == CONTENT else ["--trust", options.trust]
+    for name, value in options.params.items():
+        is_plain = isinstance(value, str | float)  # numbers as they were written
+        text = str(value) if is_plain else json.dumps(value, ensure_ascii=False)
+        words += ["--set", f"{name}={text}"]
+    try:
+        is_here = options.directory.absolute() == Path.cwd()
+    except OSError:
+        is_here = False
+    words += [] if is_here else ["--dir", near(options.directory)]
+    return shlex.join([*words, *more])
+
+
+def force_command(source: str | Path | None, options: Options, task: str) -> str:
+    """Return the command, or the call in Python, that runs a task whatever is known of it."""
+    if source is None:
+        return f"foreplan.run(..., force=[{task!r}])"
+    # a target may be another task, which does not need this one
+    return f"`{run_command(source, replace(options, targets=()), '--force', task)}`"
+
+
+def check_protected(
+    survey: Survey, options: Options, source: str | None, run: str = ""
+) -> tuple[str, ...]:
     """Refuse to make protected outputs again; return warnings about those that may have to be.
 
     A task is only known to run again when the tasks before it have run: they may give what they
@@ -123,12 +155,12 @@ def check_protected(survey: Survey, run: str = "") -> tuple[str, ...]:
             told = f" ({why})" if why else ""
             raise InputError(
                 f"{file} is protected, and {names[task]} would make it again{told}: "
-                f"`foreplan run --force {names[task]}` does"
+                f"{force_command(source, options, names[task])} does"
             )
     found = [(t, file) for t in survey.tasks(State.UNSURE) if (file := survey.shielded(t, run))]
     lines = [
         f"{file} is protected: {names[task]} fails if it has to run again "
-        f"({survey.reasons[task]}); `foreplan run --force {names[task]}` lets it"
+        f"({survey.reasons[task]}); {force_command(source, options, names[task])} lets it"
         for task, file in found[:LISTED]
     ]
     more = f"so are outputs of {len(found) - LISTED} other tasks that may have to run again"
@@ -137,7 +169,8 @@ def check_protected(survey: Survey, run: str = "") -> tuple[str, ...]:
 
 def check_edited(
     survey: Survey,
-    directory: Path,
+    options: Options,
+    source: str | None,
     otherwise: str = "",
     of_flow: bool = False,
     tasks: Collection[str] | None = None,
@@ -155,9 +188,7 @@ def check_edited(
             else f"foreplan did not make {file}, or has no record of it, but"
         )
         adopt = f"`foreplan adopt {shlex.quote(output)}` takes all of it as what {task} gives, "
-        force = (
-            f"foreplan.run(..., force=[{task!r}])" if of_flow else f"`foreplan run --force {task}`"
-        )
+        force = force_command(source, options, task)
         raise InputError(
             f"{whose} it is among {output}, which {task} makes and replaces whole: move it "
             f"elsewhere; {'' if of_flow else adopt}{force} deletes it"
@@ -171,14 +202,15 @@ def check_edited(
         for changed, (file, task) in zip(inner, edited, strict=False)
     )
     more = f" and {len(edited) - LISTED} more" if edited[LISTED:] else ""
-    first, where = edited[0], "" if directory == Path() else f" --dir {directory}"
+    first = edited[0]
+    again = f"{force_command(source, options, first.task)} makes it again"
     if of_flow:
-        again = f"foreplan.run(..., force=[{first.task!r}]) makes it again"
         raise InputError(f"somebody has changed what foreplan has made: {listed}{more}: {again}")
+    directory = options.directory
+    where = "" if directory == Path() else f" --dir {shlex.quote(str(directory))}"
     name = shlex.quote(first.file)
     raise InputError(
         f"somebody has changed what foreplan has made: {listed}{more}: "
-        f"`foreplan adopt {name}{where}` keeps it as it is, "
-        f"`foreplan run --force {first.task}` makes it again"
+        f"`foreplan adopt {name}{where}` keeps it as it is, {again}"
         + (f"; {otherwise}" if otherwise else "")
     )

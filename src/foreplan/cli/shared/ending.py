@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,8 +24,7 @@ from foreplan.quantities import amount, first_few
 from foreplan.report.words import about_command, against_budget, against_deadline
 from foreplan.runs.home import check_system
 from foreplan.runs.journal import JournalRemovedError
-from foreplan.runs.surveys import uses_store
-from foreplan.store.content import CONTENT
+from foreplan.runs.surveys import run_command, uses_store
 
 if TYPE_CHECKING:
     from foreplan.model import Run
@@ -123,19 +123,9 @@ def tell(outcome: Outcome, shown: Display, directory: Path) -> None:
 
 def _what_is_left(header: Header | None, directory: Path) -> str | None:
     """The command that does what is not up to date; None where a new run would do all again."""
-    from foreplan.executors.base import DEFAULT
-
     if header is None or header.source is None or not uses_store(None, header.options):
         return None
-    options, place = header.options, header.options.place
-    more = [] if place == DEFAULT else ["--on", place]
-    more += ["--shared"] * options.shared + ["--absolute-paths"] * options.absolute
-    more += [] if options.trust == CONTENT else ["--trust", options.trust]
-    for called, value in options.params.items():
-        is_plain = isinstance(value, str | float)  # numbers as they were written
-        text = str(value) if is_plain else json.dumps(value, ensure_ascii=False)
-        more += ["--set", f"{called}={text}"]
-    return command("run", near(Path(header.source)), directory, *options.targets, *more)
+    return run_command(header.source, replace(header.options, directory=directory))
 
 
 def _expected(outcome: Outcome) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from foreplan.cli.shared.options import PlaceOptions
+from foreplan.cli.shared.options import ParamOptions, PlaceOptions, load_workflow
 from foreplan.executors.base import DEFAULT
 from foreplan.quantities import many
 
@@ -30,14 +30,22 @@ class Left(NamedTuple):
     summary: str = ""  # in a line, if anything is up to date
 
 
-def find_left(workflow: Workflow, place: PlaceOptions, everything: bool) -> Left:
-    """What a run would still have to do, where a directory's store tells; else all of it."""
+def find_left(
+    source: str | Path, params: ParamOptions, place: PlaceOptions, everything: bool
+) -> Left:
+    """Return the tasks of a workflow's file that a run would still have to do.
+
+    These are all of them where the directory has no store.
+    """
+    workflow = load_workflow(source, params, place)
     if everything or not Path(place.directory, ".foreplan", "store").is_dir():
         return Left(workflow)  # nothing more need be imported
     from foreplan import runs
 
-    options = runs.Options(on=place.on or DEFAULT, directory=place.directory)
-    rest = runs.Rest.to_plan(workflow, options, "`--all` plans everything")
+    options = runs.Options(
+        on=place.on or DEFAULT, directory=place.directory, params=params.values()
+    )
+    rest = runs.Rest.to_plan(workflow, options, "`--all` plans everything", str(source))
     if rest.survey is None:
         return Left(workflow)
     return Left(rest.workflow, rest.up_to_date, _told(rest.up_to_date, len(rest.numbers)))
