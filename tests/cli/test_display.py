@@ -168,8 +168,8 @@ def test_failures_are_told_at_once(tmp_path: Path) -> None:
     session = session_of(tmp_path, now=3.0)
     detail = {"reason": "it exited with code 1 \x1b[2J", "log": "logs/0"}
     failure = TaskFailed(0, 3.0, detail=detail)
-    (line,) = [x for x in plain_lines(session, [failure]) if x.startswith("failed: ")]
-    assert line.startswith("failed: split: it exited with code 1 ")
+    (line,) = [x for x in plain_lines(session, [failure]) if " failed" in x]
+    assert line.startswith("[3.0 s] split failed: it exited with code 1 ")
     assert line.endswith("/logs/0)")
     assert "\x1b" not in line
 

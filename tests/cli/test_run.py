@@ -91,13 +91,15 @@ def test_a_failure_is_told_with_its_log(folder: Path) -> None:
     assert log.read_text() == "why\n"
     assert lines[at + 2] == "  | why"
     assert lines[-4:] == [
-        "left to do: c",
+        "left to do: b (failed), c",
         f"more about it: foreplan report {run}",
         f"all that b printed: foreplan logs b {run}",
         "fix it, then do what is left: " + shlex.join(["foreplan", "run", "wf.yaml", *ON]),
     ]
     assert "first\n" in succeed(*lines[-2].partition("foreplan ")[2].split(), cwd=folder)
-    assert sum(line.startswith("failed: b: ") for line in said.splitlines()) == 1
+    assert (
+        sum("] b failed: it exited with code 3 (log: " in line for line in said.splitlines()) == 1
+    )
 
 
 def test_a_command_that_fails_is_shown_with_what_it_does_not_list(folder: Path) -> None:
@@ -175,6 +177,11 @@ def test_retries_and_time_limits(folder: Path) -> None:
     done = foreplan("run", "wf.yaml", *ON, "--retries", "1", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "failed attempts: 1\n" in done.stdout
+    assert "] again failed (attempt 1): it exited with code 1; trying again\n" in done.stderr
+    write_workflow(folder, {"rests": {"run": "exit 1", "wait": 0.05}})
+    _, said = failed("run", "wf.yaml", *ON, "--retries", "1", cwd=folder)
+    assert "] rests failed (attempt 1): it exited with code 1; trying again in 50 ms\n" in said
+    assert "] rests failed (attempt 2): it exited with code 1\n" in said
     write_workflow(folder, {"slow": {"run": "sleep 1000"}})
     printed, _ = failed("run", "wf.yaml", *ON, "--timeout", "0.2", cwd=folder)
     assert "failed: slow: " in printed

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from foreplan.display.notebook import NotebookScreen, in_notebook
 from foreplan.display.screens import LateScreen, LogScreen, PlainScreen, Screen, live_or
 from foreplan.display.terminal import Terminal
+from foreplan.display.view import clock
 from foreplan.durable import open_file
 from foreplan.errors import InputError
 from foreplan.executors.base import find_scheme
@@ -80,6 +81,7 @@ class Display:
         # None: the end
         self._words: SimpleQueue[str | Session | _HungUp | None] = SimpleQueue()
         self._events: deque[list[Event]] = deque()
+        self._after_failures: deque[str] = deque()  # what follows each failed attempt among these
         # in the context of whoever began it: a notebook knows by that which cell is meant
         write = partial(copy_context().run, self._write)
         self._writer = threading.Thread(target=write, name="foreplan display", daemon=True)
@@ -126,6 +128,11 @@ class Display:
 
     def happened(self, session: Session, events: list[Event]) -> None:
         """Leave word for the writer."""
+        from foreplan.model.events import TaskFailed
+
+        for event in events:
+            if isinstance(event, TaskFailed):  # when the writer looks, more may have happened
+                self._after_failures.append(_what_follows(session, event))
         if events:
             self._events.append(events)
 
@@ -247,7 +254,7 @@ class Display:
                 if isinstance(event, TaskFinished):
                     finished.append(event)
                 elif isinstance(event, TaskFailed):
-                    self._say(_failure(session, event), "red")
+                    self._say(_failure(session, event, self._after_failures.popleft()), "red")
                 elif isinstance(event, ProcessorGone | ProcessorJoined):
                     names = session.coordinator.platform.processor_names
                     changes[event.name].append(names[event.processor])
@@ -269,14 +276,32 @@ def _opened(log: Path) -> TextIO:
     return open(descriptor, "w", encoding="utf-8", errors="replace")
 
 
-def _failure(session: Session, event: TaskFailed) -> str:
-    """A failed attempt in words."""
-    task = session.coordinator.state.attempt(event.attempt).task
-    name, detail = session.coordinator.workflow.task_names[task], event.detail or {}
-    text = f"failed: {name}: {detail.get('reason', 'it failed')}"
-    until = session.coordinator.state.rests_until(task)
+def _what_follows(session: Session, event: TaskFailed) -> str:
+    """Return whether the task of a failed attempt is tried again; empty: it is not."""
+    from foreplan.engine.state import TaskState
+
+    state = session.coordinator.state
+    task = state.attempt(event.attempt).task
+    now = state.state_of(task)
+    if now == TaskState.RUNNING:
+        return "trying again"
+    if state.held_back or now in (TaskState.DONE, TaskState.GIVEN_UP):
+        return ""
+    until = state.rests_until(task)
     if event.time < until < math.inf:
-        text += f"; it is tried again in {duration(until - event.time)}"
+        return f"trying again in {duration(until - event.time)}"
+    return "trying again"
+
+
+def _failure(session: Session, event: TaskFailed, then: str) -> str:
+    """Return a line about a failed attempt and what follows."""
+    state, detail = session.coordinator.state, event.detail or {}
+    name = session.coordinator.workflow.task_names[state.attempt(event.attempt).task]
+    ordinal = state.ordinal_of(event.attempt)
+    which = f" (attempt {ordinal})" if then or ordinal > 1 else ""
+    reason = detail.get("reason", "no reason is known")
+    text = f"[{clock(event.time)}] {name} failed{which}: {reason}"
+    text += f"; {then}" if then else ""
     if detail.get("log"):
         text += f" (log: {near(session.recorder.journal.path.parent / detail['log'])})"
     return clean(text)

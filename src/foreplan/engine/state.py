@@ -182,6 +182,10 @@ class RunState:
         """The tasks in these states."""
         return np.flatnonzero(np.isin(self.arrays.status, states)).astype(np.int32)
 
+    def state_of(self, task: int) -> TaskState:
+        """Return the state of a task."""
+        return TaskState(int(self.arrays.status[task]))
+
     def count(self, state: TaskState) -> int:
         """How many tasks are in this state."""
         counts = self.arrays.counts
@@ -244,6 +248,11 @@ class RunState:
         task, p = int(arrays.attempt_task[number]), int(arrays.attempt_on[number])
         start, is_open = float(arrays.attempt_start[number]), arrays.attempt_end[number] == a.OPEN
         return Attempt(number, task, p, start, bool(is_open))
+
+    def ordinal_of(self, number: int) -> int:
+        """Return the place of an attempt among those of its task; the first has 1."""
+        tasks = self.arrays.attempt_task[: number + 1]
+        return int(np.count_nonzero(tasks == tasks[number]))
 
     def running(self) -> list[Attempt]:
         """What runs now, in the order of processors; what takes several, by its first."""

@@ -176,10 +176,10 @@ def _print_failure(failure: Failure, home: Path) -> None:
 
 
 def _print_waiting(outcome: Outcome) -> None:
-    """Print which tasks were not tried, or not to the end."""
-    failed = {failure.task for failure in outcome.failures}
-    rest = [task for task in outcome.not_done if task not in failed]
+    """Print which tasks are not done."""
+    failed = {failure.task: f"{failure.task} (failed)" for failure in outcome.failures}
+    others = [task for task in outcome.not_done if task not in failed]
     if failed:
         print()
-    if rest:
-        print(clean(f"left to do: {first_few(rest)}"))
+    if failed or others:
+        print(clean(f"left to do: {first_few([*failed.values(), *others])}"))
