@@ -262,7 +262,7 @@ def test_outputs_that_no_task_makes_any_more(folder: Path) -> None:
     tasks = chain(folder)
     del tasks["c"]
     write_workflow(folder, tasks)
-    note = "1 output is made by no task any more: `foreplan clean --outputs` lists it"
+    note = "no task makes 1 earlier output any more: `foreplan clean --outputs` lists it"
     assert succeed("run", "wf.yaml", cwd=folder).splitlines()[1] == note
     assert json.loads(succeed("run", "wf.yaml", "--json", cwd=folder))["warnings"] == [note]
     text = succeed("clean", "--outputs", cwd=folder)

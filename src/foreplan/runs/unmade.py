@@ -19,11 +19,11 @@ from foreplan.model.filenames import fixed_folder, is_pattern, is_tree
 from foreplan.quantities import many
 from foreplan.runs.expansions import survey_with_expansions
 from foreplan.runs.options import Options, parameters
-from foreplan.store.content import Memory, Status
+from foreplan.store.content import MTIME, Memory, Status
 from foreplan.store.run import RunStore
 from foreplan.store.store import ResultOrigin, Store
 from foreplan.store.survey import State
-from foreplan.store.unmade import FilesInUse, Orphan, count_orphans, find_orphans, folders_of
+from foreplan.store.unmade import FilesInUse, Orphan, find_orphans, folders_of, orphans_on_disk
 
 
 def origin_of(source: str | None, options: Options) -> ResultOrigin | None:
@@ -54,20 +54,27 @@ def report_orphans(
 ) -> list[str]:
     """Return a sentence on the outputs that a workflow file made and has no tasks for any more.
 
-    Its tasks are in `workflows`, together.
+    Its tasks are in `workflows`, together. Outputs that `foreplan clean` would keep do not count.
+    No file is read: one whose time has changed counts as edited.
     """
     origin = origin_of(source, options)
     if origin is None:
         return []
     count = 0
     with suppress(OSError, ForeplanError):  # the run has ended well without it
-        count = count_orphans(store, FilesInUse(store, workflows, {origin}), origin)
+        in_use = FilesInUse(store, workflows, {origin})
+        data = store.folder.parents[1]
+        memory = store.memory(MTIME)
+        found = orphans_on_disk(store, in_use, origin)
+        looks = (_look(data, memory, orphan, file) for orphan, file in found)
+        count = sum(isinstance(left, LeftFile) for left in looks)
     if not count:
         return []
     where = "" if options.directory == Path() else f" --dir {shlex.quote(str(options.directory))}"
-    what, them = ("output is", "it") if count == 1 else ("outputs are", "them")
+    them = "it" if count == 1 else "them"
     return [
-        f"{count:,} {what} made by no task any more: `foreplan clean --outputs{where}` lists {them}"
+        f"no task makes {many(count, 'earlier output')} any more: "
+        f"`foreplan clean --outputs{where}` lists {them}"
     ]
 
 

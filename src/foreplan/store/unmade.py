@@ -144,14 +144,13 @@ def _undeclared(store: Store, in_use: FilesInUse) -> Iterator[Orphan]:
             yield Orphan(name, made, {store.origins.get(result.run) for result in by_task})
 
 
-def count_orphans(store: Store, in_use: FilesInUse, origin: ResultOrigin) -> int:
-    """Return how many orphans of one workflow file and its parameters are on disk.
-
-    No file is read: some may have been changed since.
-    """
+def orphans_on_disk(
+    store: Store, in_use: FilesInUse, origin: ResultOrigin
+) -> Iterator[tuple[Orphan, str]]:
+    """Return the files on disk that are orphans of one workflow file and its parameters."""
     orphans = (orphan for orphan in _undeclared(store, in_use) if orphan.origins == {origin})
-    files = (file for orphan in orphans for file in orphan.files())
-    return sum(_is_on_disk(store, file) and not in_use.has(file) for file in files)
+    files = ((orphan, file) for orphan in orphans for file in orphan.files())
+    return (o for o in files if _is_on_disk(store, o[1]) and not in_use.has(o[1]))
 
 
 def find_orphans(
