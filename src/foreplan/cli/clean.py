@@ -48,12 +48,16 @@ def clean(
     older: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Runs that ended so long ago: `7d`, `12h`.", show_default="7d"
+            metavar="TIME",
+            help="Runs that ended at least this long ago: `7d`, `12h`.",
+            show_default="7d",
         ),
     ] = None,
     but_last: Annotated[
         int | None,
-        typer.Option("--but-last", min=0, help="All runs but the last so many, however old."),
+        typer.Option(
+            "--but-last", min=0, help="All runs except this number of the newest, of any age."
+        ),
     ] = None,
     unfinished: Annotated[
         bool,
@@ -66,25 +70,25 @@ def clean(
         typer.Option("--all", help="With --store: all of it. The next run makes everything again."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")] = False,
-    dry: Annotated[bool, typer.Option("--dry-run", "-n", help="Only tell.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", "-n", help="Only list it.")] = False,
     as_json: Annotated[bool, json_option("what can go, and whether it went,")] = False,
     directory: RunDirectory = Path(),
 ) -> None:
     """Free what runs have left in `.foreplan`: old runs, scratch directories, the store.
 
-    It tells first what it would free, and asks; in a pipe it only tells, unless `--yes` is given.
-    Without `--runs`, `--scratch`, `--store` or `--outputs` it is the first three. Runs under way
-    are not touched, nor, without `--outputs`, is any file outside of `.foreplan`. Without its
-    journal a run has no report, logs or results of functions any more; what its commands have made
-    is known by the store as before.
+    It lists what it would remove and asks before removing it. In a pipe it only lists, unless
+    `--yes` is given. Without `--runs`, `--scratch`, `--store` or `--outputs` it does the first
+    three. Runs under way are not touched, nor, without `--outputs`, is any file outside of
+    `.foreplan`. A run that is removed has no report, logs or results of functions any more; the
+    store still knows the outputs of its commands.
 
     With `--outputs` each workflow file that was run in the directory is read as it is now, with the
-    parameters of each of its runs. An output is listed if the file that it was made by has no task
-    for it any more, and no task or command of these files reads it. What somebody has changed or
-    adopted since is kept, as is what is protected or behind a link. What flows or workflows from
-    standard input have made is not listed.
+    parameters of each of its runs. An output is listed if a task of such a file made it, but no
+    task of that file makes it now, and no task or command of these files reads it. Outputs that
+    somebody has changed or adopted since are kept, as are protected ones and those behind a link.
+    Outputs of flows and of workflows from standard input are not listed.
 
-    Example: `foreplan clean` (tells, and asks)
+    Example: `foreplan clean` (lists, and asks)
 
     Example: `foreplan clean --runs --but-last 3 --yes`
 
@@ -114,7 +118,7 @@ def clean(
         raise InputError("there is no such directory", source=str(directory.absolute()))
     found = look(directory, choice)
     if not as_json:
-        _tell(found)
+        _tell(found, outputs)
     goes = not (dry or found.is_empty) and (yes or (not as_json and _agreed()))
     _do(found, goes, as_json, dry)
 
@@ -173,8 +177,8 @@ def _figures(found: Cleaning) -> dict[str, Any]:
     }
 
 
-def _tell(found: Cleaning) -> None:
-    """What would go, and what that frees."""
+def _tell(found: Cleaning, outputs: bool) -> None:
+    """Print what would be removed and what that frees; `outputs` may be among it."""
     if found.is_empty:
         say("nothing to clean")
     else:
@@ -184,7 +188,6 @@ def _tell(found: Cleaning) -> None:
         table(["what", "name", "<about", "frees"], rows, texts=2)
         if len(found.things) > SHOWN:
             say(f"and {len(found.things) - SHOWN:,} more, see --json", "dim")
-        outputs = any(t.kind == "output" for t in found.things)
         say(f"frees {size(found.bytes)} in all" + ("" if outputs else "; no output is touched"))
     for file in found.kept[:SHOWN]:
         say(f"kept: {file.name}: {file.reason}")

@@ -94,11 +94,13 @@ def look(directory: Path, choice: Choice) -> Cleaning:
     every = runs(data)
     live = [home for home in every if is_driven(home)]
     over = (os.path.realpath(home.path) for home in every if home not in live)
+    driven = bool(live)
     orphaned = {process.home for process in find_left_behind(over)}
     for home in every:
         if os.path.realpath(home.path) in orphaned:
             found.notes.append(
-                f"{home.id}: processes of it still run: the next `foreplan run` ends them"
+                f"run {home.id} has ended, but processes of it still run: "
+                "the next `foreplan run` ends them"
             )
             live.append(home)
     found.things += _left(data)
@@ -108,7 +110,7 @@ def look(directory: Path, choice: Choice) -> Cleaning:
         found.things += _scratch(found, [h for h in every if h.id not in going and h not in live])
     found.things += goes
     if choice.outputs:
-        _look_at_outputs(found, live)
+        _look_at_outputs(found, live, driven)
     if choice.store:
         _look_at_store(found, {home.id for home in live}, choice)
     return found
@@ -206,10 +208,14 @@ def _inner(folder: Path) -> list[Path]:
         return []
 
 
-def _look_at_outputs(found: Cleaning, live: list[RunHome]) -> None:
-    """Find the outputs that no task makes any more, unless a run may be reading or making them."""
+def _look_at_outputs(found: Cleaning, live: list[RunHome], driven: bool) -> None:
+    """Find the outputs that no task makes any more, unless a run may be reading or making them.
+
+    If no run is driven, those in `live` have ended, but some of their processes run.
+    """
     if live:
-        found.notes.append(f"outputs stay: run {live[0].id} is under way")
+        why = "is under way" if driven else "has left processes behind"
+        found.notes.append(f"outputs stay: run {live[0].id} {why}")
         return
     left = find_leftovers(found.data)
     for file in left.files:
