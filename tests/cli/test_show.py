@@ -80,6 +80,21 @@ def test_a_run_beside_a_file_that_has_more(tmp_path: Path) -> None:
     assert ": 4 done, 2 waiting" in text
 
 
+GROWS = """
+tasks:
+  grow: {run: "echo 'tasks: {g: {run: date > g.txt, outputs: [g.txt]}}'", expand: true}
+"""
+
+
+def test_a_run_that_has_grown_can_be_written_out_and_run(tmp_path: Path) -> None:
+    written(tmp_path, GROWS)
+    assert foreplan("run", "wf.yaml", "--on", "local:1", "-q", cwd=tmp_path).returncode == 0
+    text = succeed("show", "--run", "last", "--yaml", cwd=tmp_path)
+    assert [*yaml.safe_load(text)["tasks"]] == ["grow"]
+    written(tmp_path, text)
+    assert succeed("run", "wf.yaml", "-n", cwd=tmp_path) == "nothing to do: 2 tasks up to date\n"
+
+
 def test_figures_for_machines(tmp_path: Path) -> None:
     written(tmp_path, FILES)
     told = json.loads(succeed("show", tmp_path / "wf.yaml", "--json"))

@@ -107,7 +107,7 @@ def show(
         for note in drawn.notes:
             print(f"note: {note}", file=sys.stderr)
     if as_yaml:
-        save(wf, "-", "yaml")
+        save(wf if workflow is not None or home is None else _initial_workflow(home), "-", "yaml")
         return
     if as_json:
         print(json.dumps(_figures(wf, states, home), indent=1, allow_nan=False))
@@ -115,6 +115,14 @@ def show(
     _tell(wf, states, home)
     for path in graph or []:
         print(f"wrote {path}")
+
+
+def _initial_workflow(home: RunHome) -> Workflow:
+    """Return the workflow that a run began with: if it is run, its tasks add the others."""
+    from foreplan.runs.entries import Header
+    from foreplan.runs.journal import read
+
+    return Header.from_dict(read(home.journal).header, home.data).workflow
 
 
 def _states(directory: Path, wanted: str) -> tuple[RunHome, dict[str, Any]]:
