@@ -47,6 +47,8 @@ def test_of_the_last_run_of_a_workflow_file(folder: Path) -> None:
     assert "third\n" in succeed("logs", "other.yaml", "wf.yaml", cwd=folder)
     assert "name one of them" in refuse("logs", "wf.yaml", "good", "last", cwd=folder)
     assert "too many" in refuse("logs", "good", "last", "more", cwd=folder)
+    assert "name a task after it" in refuse("logs", "other.yml", cwd=folder)
+    assert "before the task, `wf.yaml good`" in refuse("logs", "good", "wf.yaml", cwd=folder)
     assert "x.yaml: it was not run in " in refuse("logs", "x.yaml", "good", cwd=folder)
 
 
@@ -72,6 +74,16 @@ def test_nothing_to_print(folder: Path) -> None:
     blocked = f"last has not run in {run}: a task that it needs has failed\n"
     assert succeed("logs", "last", cwd=folder) == blocked
     assert succeed("logs", "last", "-f", cwd=folder) == blocked
+
+
+def test_a_task_that_was_up_to_date_has_the_log_of_an_earlier_run(folder: Path) -> None:
+    first = ran(folder)
+    second = failed(*QUIET, "-k", cwd=folder)[0].split()[1]
+    for words in (("good",), ("wf.yaml", "good")):
+        lines = succeed("logs", *words, cwd=folder).splitlines()
+        assert lines[0] == f"good did not have to run in {second}: this is of run {first}"
+        assert lines[1].startswith("good: on local-1, finished after ")
+    assert f"good did not run in {second}: it was" in refuse("logs", "good", "last", cwd=folder)
 
 
 def test_an_unknown_task_names_the_nearest(folder: Path) -> None:

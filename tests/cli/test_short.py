@@ -110,6 +110,7 @@ def test_a_workflow_is_adopted_from_by_its_file(folder: Path) -> None:
     # the last run makes the first of these: it is not the workflow's file
     assert succeed("adopt", "two.json", "two.txt") == "adopted 2 files as outputs of n, t\n"
     assert "unknown output 'one.txt'" in refuse("adopt", "one.txt")
+    assert "name an output after it" in refuse("adopt", "one.yaml")
     assert "one.json: " in refuse("adopt", "one.json", "one.txt")
     assert succeed("adopt", "one.yaml", "one.json", "one.txt").startswith("adopted 2 files")
     assert "nothing to do" in succeed("run", "one.yaml")

@@ -33,6 +33,7 @@ def test_with_no_run_at_all(folder: Path) -> None:
     said = refuse("why", "a", cwd=folder)
     assert said.startswith("nothing was run in ")
     assert "`foreplan why FILE a`" in said
+    assert "`foreplan why wf.yaml TASK`" in refuse("why", "wf.yaml", cwd=folder)
     told = why("wf.yaml", "a", cwd=folder)
     assert (told["run"], told["state"]) == (None, "stale")
     assert told["known"]["reason"] == "it has no earlier result here"
@@ -89,7 +90,7 @@ def test_what_was_up_to_date_is_no_part_of_a_run(folder: Path) -> None:
     told = why("a", cwd=folder)
     assert (told["run"], told["state"]) == (second, "up to date")
     assert told["known"]["made_by"] == first
-    assert "it was up to date when that began" in refuse("logs", "a", cwd=folder)
+    assert "it was up to date when that run began" in refuse("logs", "a", "last", cwd=folder)
     assert why("c", cwd=folder)["because"] == "its output c.txt is missing"
 
 

@@ -60,8 +60,10 @@ def _read(words: list[str], directory: Path, params: ParamOptions) -> tuple[Work
     try:
         source, values = last_source(directory)
         last = api.load(source, params={**values, **params.values()}, dir=directory)
-        if not may_be_workflow or makes(last, directory, first):
+        if not is_workflow_name(first) or makes(last, directory, first):
             return last, words
+        if not others:
+            raise InputError(f"if {first} is a workflow's file, name an output after it")
     except InputError:
         if not may_be_workflow:
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ import typer
 from foreplan.cli.shared.options import RunDirectory, TaskQuestion, TaskWords
 from foreplan.cli.shared.streams import reader_left
 from foreplan.cli.shared.tables import say
+from foreplan.errors import ForeplanError
 from foreplan.files import clean, near
 from foreplan.quantities import duration
 
@@ -43,7 +45,7 @@ def logs(
 
     The run may be under way, driven by another process: with `-f` what the task prints appears as
     it comes. Ctrl-C ends the look, not the run. With a workflow's file, it is the last run of that
-    file.
+    file. If the task was up to date then, it is the newest run that ran it.
 
     Example: `foreplan logs train`
 
@@ -60,6 +62,8 @@ def logs(
         home = RunHome.find(directory, run or LAST)
     else:
         home = last_run_of(workflow, directory)
+    if run is None:
+        home = _run_with(home, task)
     replayed, index = _found(home, task)
     attempts = printed_by(replayed, home, index)
     if follow and not (attempts and attempts[-1].is_open):
@@ -74,6 +78,18 @@ def logs(
             _follow(home, printed)
         else:
             _print_all(printed)
+
+
+def _run_with(home: RunHome, task: str) -> RunHome:
+    """Return the run, or the newest before it that ran the task if this one did not have to."""
+    from foreplan.runs.finding import earlier_runs_with
+
+    for other in earlier_runs_with(home, task):
+        with suppress(ForeplanError):  # it has no such task, or cannot be read
+            if _attempts(other, task):
+                say(f"{task} did not have to run in {home.id}: this is of run {other.id}", "dim")
+                return other
+    return home
 
 
 def _found(home: RunHome, task: str) -> tuple[Replayed, int]:

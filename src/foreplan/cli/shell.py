@@ -133,7 +133,7 @@ def _of_run(home: RunHome, task: str) -> tuple[Workload, int, Path | None]:
     if standing(header, task) is not None:  # it was up to date, or not asked for
         if header.source is None:
             raise InputError(
-                f"{task} is no part of run {home.id}: name the workflow's file, "
+                f"{task} did not run in {home.id}: name the workflow's file, "
                 f"`foreplan shell FILE {task}`"
             )
         options = header.options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -82,11 +83,17 @@ class TaskQuestion(NamedTuple):
             return TaskQuestion(others[0], workflow=Path(first))
         if len(others) > 1:
             raise InputError(f"{len(words)} words are too many: name a task, and its run or file")
+        if is_workflow_name(others[0]) and Path(others[0]).is_file():
+            raise InputError(
+                f"{others[0]} is a workflow's file: write it before the task, "
+                f"`{shlex.join([others[0], first])}`"
+            )
         return TaskQuestion(first, others[0])
 
     def find_run(self, directory: Path, command: str, params: ParamOptions) -> RunHome | None:
         """Return the run, or None if the question is about the workflow's file."""
         from foreplan.files import near
+        from foreplan.formats import is_workflow_name
         from foreplan.runs.home import LAST, RunHome, check_system, runs
 
         check_system()
@@ -98,6 +105,11 @@ class TaskQuestion(NamedTuple):
                 f"a run has its parameters: --set and --params go with a workflow's file, {again}"
             )
         if self.run is None and not runs(directory):
+            if is_workflow_name(self.task):
+                raise InputError(
+                    f"if {self.task} is a workflow's file, name a task after it: "
+                    f"`foreplan {command} {shlex.quote(self.task)} TASK`"
+                )
             raise InputError(
                 f"nothing was run in {near(directory.absolute())} yet: name the workflow's file, "
                 f"{again}"
