@@ -200,7 +200,7 @@ def test_a_run_that_is_over(folder: Path) -> None:
     # by what it took, not by what was declared: split, two rounds of parts, or one, and join
     assert told["present"]["makespan"] == pytest.approx(2.7 + 2 * 5.4 + 2.7)
     assert told["alternatives"][0]["makespan"] == pytest.approx(2.7 + 5.4 + 2.7)
-    known = "estimates of 6 tasks: 6 measured here before (forks/join, part, split: 1 run)"
+    known = "estimates of 6 tasks: 6 measured here before (join, part, split: 1 run)"
     assert told["notes"] == [known]
     said = succeed("what-if", "last", "--remove", "local-1", cwd=folder).splitlines()
     assert said[0] == (

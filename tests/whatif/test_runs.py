@@ -104,7 +104,7 @@ def test_the_next_run_like_one_that_has_finished(
     assert 0.1 <= told.present.makespan < 10
     assert 0.05 <= told.alternatives[0].saves < told.present.makespan  # the shorter of the two
     assert told.present.cost == pytest.approx(told.present.makespan)
-    assert told.notes == ("estimates of 2 tasks: 2 measured here before (naps/a, naps/b: 1 run)",)
+    assert told.notes == ("estimates of 2 tasks: 2 measured here before (a, b: 1 run)",)
     if remembered:
         forgetful = foreplan.what_if(run=done.id, dir=tmp_path, add="local-1:1", use_history=False)
         assert forgetful.present.makespan == pytest.approx(told.present.makespan)

@@ -47,7 +47,7 @@ from foreplan.model.resources import (
     unsized,
     without_sizes,
 )
-from foreplan.quantities import duration, first_few
+from foreplan.quantities import duration, first_few, many
 from foreplan.runs.money import price_rules, priced
 from foreplan.runs.options import Options
 
@@ -698,11 +698,17 @@ def in_words(estimating: Estimating, prediction: Prediction) -> str:
             text += f" ({listed}: {duration(typical)} assumed)"
         elif source != Source.DECLARED and rows:
             runs = estimating.history.n_runs(rows)
-            names = (row.category for row in sorted(rows))
-            listed = first_few(dict.fromkeys(names), NAMED)
+            wf = estimating.workflow
+            known = [task for task in tasks if prediction.rows[task] is not None]
+            listed = first_few(
+                sorted({wf.spec(t).category or wf.task_names[t] for t in known}), NAMED
+            )
             text += f" ({listed}: {runs} run{'' if runs == 1 else 's'})"
         parts.append(text)
-    lines = [f"estimates of {len(best)} tasks: {', '.join(parts)}", *estimating.without_sizes()]
+    lines = [
+        f"estimates of {many(len(best), 'task')}: {', '.join(parts)}",
+        *estimating.without_sizes(),
+    ]
     return "\n".join(lines)
 
 

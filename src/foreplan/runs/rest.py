@@ -454,7 +454,10 @@ class Rest:
         done, left = len(self.up_to_date), len(self.numbers)
         if not left:
             return f"nothing to do: {many(done, 'task')} up to date"
-        return f"{done:,} of {many(done + left, 'task')} up to date; to run: {self.extent}"
+        text = f"{done:,} of {many(done + left, 'task')} up to date"
+        if unsure := left - len(self.certain):
+            text += f", {unsure:,} may turn out to be"
+        return f"{text}; to run: {self.extent}"
 
     def groups(self, by_category: bool = True) -> list[ReasonGroup]:
         """Return the tasks that run, in groups with like reasons, within categories or not."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN = 40  # rows
 FEW = 10  # tasks that are listed one by one
+WIDEST = 80  # letters of a reason in a table; longer ones are below it
 
 
 def tell_dry(rest: Rest, options: Options, as_json: bool) -> None:
@@ -52,6 +53,7 @@ def _print_tasks(rest: Rest, plan: Schedule | None, needs: Needs | None, message
     if len(names) <= FEW:
         rows = [_row(task, name, rest, plan, needs) for task, name in enumerate(names)]
         table(["task", "takes", "<on", "<why"], rows)
+        _print_long_reasons({name: rest.reasons.get(name, "") for name in names})
     else:
         _print_groups(rest, plan)
     if plan is None:
@@ -72,11 +74,26 @@ def _print_groups(rest: Rest, plan: Schedule | None) -> None:
             tasks = [number[name] for name in group.tasks]
             each = duration(float(median(plan.finish[tasks] - plan.start[tasks])))
         count = f"{len(group.tasks):,}"
-        rows.append([group.category or "-", count, each, group.why, group.tasks[0]])
+        rows.append([group.category or "-", count, each, _cut(group.why), group.tasks[0]])
     table(["category", "tasks", "each takes", "<why", "<for example"], rows)
+    _print_long_reasons({group.tasks[0]: group.why for group in groups[:SHOWN]})
     if len(groups) > SHOWN:
         left = sum(len(group.tasks) for group in groups[SHOWN:])
         print(f"... and {many(left, 'task')} more; --json lists all")
+
+
+def _cut(why: str) -> str:
+    """Return the beginning of a long reason, its first clause if that is short enough."""
+    if len(why) <= WIDEST:
+        return why
+    first = why.partition("; ")[0]
+    return (first if len(first) <= WIDEST else why[:WIDEST].rstrip()) + " ..."
+
+
+def _print_long_reasons(reasons: dict[str, str]) -> None:
+    for task, why in reasons.items():
+        if len(why) > WIDEST:
+            print(clean(f"{task}: {why}"))
 
 
 def _unneeded(rest: Rest) -> list[str]:
@@ -108,7 +125,7 @@ def _row(task: int, name: str, rest: Rest, plan: Schedule | None, needs: Needs |
         place = plan.platform.processor_names[int(plan.processor[task])]
         width = width if plan.cores is None else int(plan.cores.width[task])
     place = with_needs(place, width, 0.0 if needs is None else float(needs.of(MEMORY)[task]))
-    return [name, takes, place, rest.reasons.get(name, "")]
+    return [name, takes, place, _cut(rest.reasons.get(name, ""))]
 
 
 def _as_data(rest: Rest, plan: Schedule | None) -> dict[str, Any]:
