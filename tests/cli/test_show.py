@@ -32,7 +32,7 @@ def test_a_workflow_in_words(tmp_path: Path) -> None:
         ["category", "tasks", "levels", "cost"],
         ["split", "1", "1", "1", "s"],
         ["part", "3", "2", "6", "s"],
-        ["(no", "category)", "1", "3", "1", "s"],
+        ["join", "1", "3", "1", "s"],
     ]
 
 

@@ -181,10 +181,16 @@ def _files(wf: Workflow) -> tuple[list[str], list[str], int]:
 
 
 def _categories(wf: Workflow, states: list[str] | None) -> list[dict[str, Any]]:
-    """The categories in the order of the graph: tasks, levels, seconds, states."""
+    """Return the categories in the order of the graph: tasks, levels, seconds, states.
+
+    A task without a category is one of its own if others have one.
+    """
+    from foreplan.charts.chart import NO_CATEGORY
     from foreplan.charts.graph import STATES, known_costs, labels_of
 
-    labels, costs, levels = labels_of(wf), known_costs(wf).tolist(), wf.level.tolist()
+    costs, levels = known_costs(wf).tolist(), wf.level.tolist()
+    given = zip(labels_of(wf), wf.task_names, strict=True)
+    labels = [name if label == NO_CATEGORY else label for label, name in given]
     needs = _needs(wf)
     members: dict[str, list[int]] = {}
     for task, label in enumerate(labels):

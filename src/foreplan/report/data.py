@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from foreplan.scheduling.margins import Margins
 
 APART = ("run", "money", "states", "used", "margins")  # of what is told as it is
-NO_CATEGORY = "(no category)"
 FINISHED, FAILED = ENDS.index("finished"), ENDS.index("failed")
 
 
@@ -225,8 +224,8 @@ def tell(replayed: Replayed, home: RunHome, status: str, damage: str | None = No
         undeclared=undeclared_in(replayed),
         times=times,
         categories=_categories(times),
-        usage=uses_of(run, used, NO_CATEGORY),
-        suggestions=suggestions_of(run, used, NO_CATEGORY),
+        usage=uses_of(run, used),
+        suggestions=suggestions_of(run, used),
         evaluations=run.evaluations,
         replans=run.replans,
         processors=_processors(run),
@@ -286,7 +285,7 @@ def _times(replayed: Replayed, run: Run) -> tuple[TaskTime, ...]:
         result.append(
             TaskTime(
                 task=wf.task_names[task],
-                category=wf.spec(task).category or NO_CATEGORY,
+                category=wf.spec(task).category or wf.task_names[task],
                 processor=run.platform.processor_names[p],
                 expected=coordinator.state.share_of(k)
                 * float(

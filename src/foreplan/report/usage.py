@@ -67,27 +67,33 @@ def asked_memory(workflow: Workflow, task: int) -> float:
     return request.memory.value(float(workflow.item_size[workflow.in_item[first:end]].sum()))
 
 
-def uses_of(run: Run, used: Mapping[int, Mapping[str, Any]], none: str) -> tuple[CategoryUse, ...]:
-    """A row for every category, the one with the most memory first."""
-    rows = [_use(run, name, found) for name, found in _by_category(run, used, none).items()]
+def uses_of(run: Run, used: Mapping[int, Mapping[str, Any]]) -> tuple[CategoryUse, ...]:
+    """Return a row for every category, the one with the most memory first.
+
+    A task without a category is one of its own.
+    """
+    held = amounts_held(run, MEMORY)
+    rows = [_use(run, name, found, held) for name, found in _by_category(run, used).items()]
     return tuple(sorted(rows, key=lambda row: (-(row.memory_most or 0.0), row.category)))
 
 
 def _by_category(
-    run: Run, used: Mapping[int, Mapping[str, Any]], none: str
+    run: Run, used: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, dict[int, Mapping[str, Any]]]:
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
     for attempt, amounts in used.items():
-        category = run.workflow.spec(int(run.attempts.task[attempt])).category or none
+        task = int(run.attempts.task[attempt])
+        category = run.workflow.spec(task).category or run.workflow.task_names[task]
         found.setdefault(category, {})[attempt] = amounts
     return found
 
 
-def _use(run: Run, category: str, used: Mapping[int, Mapping[str, Any]]) -> CategoryUse:
+def _use(
+    run: Run, category: str, used: Mapping[int, Mapping[str, Any]], held: FloatArray
+) -> CategoryUse:
     memory = [amounts[MEMORY] for amounts in used.values() if MEMORY in amounts]
     asked = [asked_memory(run.workflow, int(run.attempts.task[k])) for k in used]
     asked = [amount for amount in asked if not math.isnan(amount)]
-    held = amounts_held(run, MEMORY)
     return CategoryUse(
         category=category,
         attempts=len(used),
@@ -132,17 +138,17 @@ def _records(run: Run, used: Mapping[int, Mapping[str, Any]]) -> list[Measured]:
     ]  # fmt: skip
 
 
-def suggestions_of(
-    run: Run, used: Mapping[int, Mapping[str, Any]], none: str
-) -> tuple[Suggestion, ...]:
-    """What could be asked for, by the attempts of this run that finished."""
+def suggestions_of(run: Run, used: Mapping[int, Mapping[str, Any]]) -> tuple[Suggestion, ...]:
+    """Return what categories could ask for, by the attempts of this run that finished."""
     finished = set(run.final_attempts().tolist())
-    done = {k: amounts for k, amounts in used.items() if k in finished}
+    specs, tasks = run.workflow.specs, run.attempts.task.tolist()
+    named = {task for task, spec in specs.items() if spec.category}
+    done = {k: used[k] for k in used if k in finished and tasks[k] in named}
     found = []
-    for category, of_it in _by_category(run, done, none).items():
+    for category, of_it in _by_category(run, done).items():
         asked = [asked_memory(run.workflow, int(run.attempts.task[k])) for k in of_it]
         model = model_of(_records(run, of_it))
-        if category != none and model is not None:
+        if model is not None:
             most = max((amount for amount in asked if not math.isnan(amount)), default=None)
             found.append(suggestion(category, model, most))
     return tuple(said for said in found if said.matters)
