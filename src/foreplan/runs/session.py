@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -145,7 +145,8 @@ class LastResort:
     def close(self) -> None:
         """Let the process live: the run is over."""
         self._is_over.set()
-        self.begin()  # a process that was forked meanwhile may hold the pipe open
+        with suppress(BrokenPipeError):  # the thread has been waked before
+            self.begin()  # a process that was forked meanwhile may hold the pipe open
         os.close(self._writer)
 
     def _wait(self, reader: int, advice: str) -> None:
