@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,17 @@ def test_reasons(place: Place) -> None:
         "join": "it reads x.n, which is made again",
     }
     assert place.rest(tasks, force=["join"])["join"] == "forced"
+
+
+def test_one_reason_of_many_categories_is_one_line(place: Place) -> None:
+    tasks = {f"t{k}": task("true", [], f"{k}.out") | {"category": f"kind-{k}"} for k in range(7)}
+    rest = find_rest(foreplan.load({"tasks": tasks}), Options(directory=place.data, force=True))
+    assert rest.in_words() == [
+        "0 of 7 tasks up to date; to run: 7 tasks",
+        "  t0, t1, ... (7 tasks): forced",
+    ]
+    reasons = {name: f"reason {name}" for name in tasks}
+    assert replace(rest, reasons=reasons).in_words()[-1] == "  2 tasks for 2 other reasons"
 
 
 def test_force_and_targets(place: Place) -> None:

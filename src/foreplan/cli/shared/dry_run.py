@@ -74,7 +74,8 @@ def _print_groups(rest: Rest, plan: Schedule | None) -> None:
             tasks = [number[name] for name in group.tasks]
             each = duration(float(median(plan.finish[tasks] - plan.start[tasks])))
         count = f"{len(group.tasks):,}"
-        rows.append([group.category or "-", count, each, _cut(group.why), group.tasks[0]])
+        category = group.category or (group.tasks[0] if len(group.tasks) == 1 else "-")
+        rows.append([category, count, each, _cut(group.why), group.tasks[0]])
     table(["category", "tasks", "each takes", "<why", "<for example"], rows)
     _print_long_reasons({group.tasks[0]: group.why for group in groups[:SHOWN]})
     if len(groups) > SHOWN:
