@@ -246,7 +246,7 @@ def test_invalid_schedules_and_limits(wf: foreplan.Workflow, pf: foreplan.Platfo
     wide = foreplan.load({"tasks": {"a": {"cost": 1, "cores": 2}}})
     two = foreplan.load_platform({"processors": {"p": {"host": "h"}, "q": {"host": "h"}}})
     assert foreplan.plan(wide, two, Ranked()).makespan == foreplan.plan(wide, two).makespan
-    with pytest.raises(InvalidScheduleError, match="'a' is given 1 cores, which it cannot take"):
+    with pytest.raises(InvalidScheduleError, match="'a' is given 1 core, and requests another"):
         foreplan.plan(wide, two, Ranked(fault="narrow"))
     late = foreplan.plan(wf, pf, Frugal(), deadline=1e6)
     assert late.planner == "frugal[deadline=1000000]"

@@ -45,8 +45,7 @@ def test_a_task_is_tried_again_after_a_rest(tmp_path: Path) -> None:
     ]
     used = {task["task"]: task["used"] for task in report["task_list"]}
     assert all(used[task]["cpu"] >= 0 and used[task]["memory"] > 0 for task in "ab")
-    [row] = report["usage"]
-    assert row["attempts"] == 3
+    assert sorted(row["attempts"] for row in report["usage"]) == [1, 2]
     words = succeed("report", outcome.id, "--dir", tmp_path)
     assert "What was used" in words
     succeed("report", outcome.id, "--dir", tmp_path, "--html", tmp_path / "page.html")
