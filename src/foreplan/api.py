@@ -348,7 +348,7 @@ def run(
     of what is left, the `reserve`, for surprises. With a `deadline`, in seconds of the run's time,
     the cheapest plans that end by then are followed; a run that is late goes on.
     Worker processes of functions on this machine are kept for the next run of this process, up to a
-    minute; with `tasks_per_worker` each is replaced after so many tasks, with 1 after every task.
+    minute; `tasks_per_worker` replaces each after that number of tasks, 1 after every task.
     Where the program of a function cannot be what it is here, the task fails; with
     `mismatch="warn"` the function is called all the same, its result is not kept, and a
     RuntimeWarning tells of it.

@@ -265,7 +265,7 @@ def _add(flow: Flow, key: Any, node: Any, known: Mapping[Any, Any], eager: dict[
 
 
 def _is_plain_call(node: Any) -> bool:
-    """Whether its function may be one of a flow, and its arguments say it all."""
+    """Return whether a node can be a plain task: its arguments are all that it takes."""
     # what a generator yields may be read within the node; a flow refuses such a function
     is_lazy = isgeneratorfunction(node.func) or isasyncgenfunction(node.func)
     return not (is_lazy or node.has_subgraph()) and _is_plain(node, root=True)

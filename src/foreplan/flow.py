@@ -504,7 +504,7 @@ class Flow:
         return value if all(map(operator.is_, old, new)) else with_parts(value, new)
 
     def _reference(self, value: Handle, place: str) -> Any:
-        """What stands for a task, a part of its result, or a file."""
+        """Return the reference that stands for a task, a part of its result, or a file."""
         if isinstance(value, CommandTask):
             self.index(value)
             if not value.outputs:

@@ -290,7 +290,7 @@ def _look_here() -> str:
 
 
 def _choose(kind: _Kind, spec: Any) -> Any:
-    """What a spec string asks for or what is given; wrapped, if it is not foreplan's own."""
+    """Return the object that a spec string names, or the given one; wrap what is not foreplan's."""
     made = _build(kind, spec) if isinstance(spec, str) else spec
     if _is_ours(kind, type(made)):
         return made

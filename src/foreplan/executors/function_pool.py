@@ -220,7 +220,7 @@ class FunctionExecutor(Listening[Future[bytes] | None]):
             sizes = jobs.result_sizes(task, reply["size"])
             return jobs.finished(number, reply["seconds"], sizes, warning, reply["used"])
         if "raised" in reply:
-            with contextlib.suppress(OSError):  # it is told in words anyway
+            with contextlib.suppress(OSError):  # the reason is reported in words anyway
                 packing.write_frames(error_path(jobs.results, task), packing.split(reply["raised"]))
         cause = reply["cause"]
         return jobs.failed(

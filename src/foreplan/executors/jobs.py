@@ -255,7 +255,7 @@ class Jobs:
         return content, f"{self.name(task)}: {why}; what uses it will be run again"
 
     def _is_new(self, difference: str) -> bool:
-        """Return whether there is a difference that people have not been told of."""
+        """Return whether there is a difference that no warning has named yet."""
         is_new = bool(difference) and difference not in self._others
         self._others.add(difference)
         return is_new

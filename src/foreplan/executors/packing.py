@@ -48,7 +48,7 @@ class TooLargeError(Exception):
 
 
 class _Bounded(io.BytesIO):
-    """A file that takes only so many bytes."""
+    """A file that takes a limited number of bytes."""
 
     def __init__(self, limit: float) -> None:
         super().__init__()

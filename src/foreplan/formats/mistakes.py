@@ -29,7 +29,7 @@ class TextPosition(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """What is wrong and what to do, and where."""
+    """Advice about a mistake, and its place."""
 
     problem: str
     spot: TextPosition

@@ -220,7 +220,7 @@ class Options:
 
     @property
     def is_auto(self) -> bool:
-        """Whether the strategy follows from what is known of the tasks."""
+        """Return whether foreplan chooses the strategy, by what is known of the tasks."""
         return isinstance(self.strategy, str) and self.strategy == AUTO
 
     @property

@@ -130,7 +130,7 @@ class JournalReader:
         return _next(self._entries.popleft(), coordinator)
 
     def _check_decided(self) -> None:
-        """Refuse a strategy from outside that is not what it was: its run cannot be told again."""
+        """Refuse a strategy of one's own that has changed: its run cannot be replayed."""
         replayed = self._replayed
         coordinator = replayed.driver.coordinator
         strategy: Any = coordinator.policy or coordinator.order

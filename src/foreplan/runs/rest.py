@@ -127,7 +127,7 @@ class Rest:
         calls: Calls | None = None,
         source: str | None = None,
     ) -> Rest:
-        """What the directory and its store leave to do; nothing is begun.
+        """Return the tasks that the directory and its store leave to do; begin nothing.
 
         `source` is the workflow's file, for advice.
         """

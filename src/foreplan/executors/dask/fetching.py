@@ -28,7 +28,7 @@ class Fetches:
     """Results that workers hold packed until they are at home; one batch at a time from each.
 
     The run does not wait for results that are kept only in case they are needed again: their tasks
-    are finished already. Of others it is told when they are at home.
+    are finished already. It learns when others are at home.
     """
 
     def __init__(self, cluster: Cluster, jobs: DaskJobs, post: Callable[[Any], None]) -> None:

@@ -69,7 +69,7 @@ class DaskJobs(Jobs):
 
     @property
     def advice(self) -> str:
-        """What to do once the cluster is there again, and what that saves."""
+        """Advice for the time when the cluster is back, and the work that it saves."""
         run = os.path.basename(self.home)
         if self.calls is not None and self.store is None:
             return "compute all of it again: nothing is kept"

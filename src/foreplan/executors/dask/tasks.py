@@ -421,7 +421,7 @@ class Packed:
         return packing.unpack([self.frames[0], *buffers]), size + sum(map(len, buffers))
 
     def _as_file(self) -> packing.MemoryFile | None:
-        """What others than the first reader map, if that is worth it and the system can do it."""
+        """Return the memory file that readers map after the first; None if buffers are copied."""
         with self._lock:
             is_first, self._is_unread = self._is_unread, False
             is_large = sum(map(len, self.frames[1:])) >= packing.MAPPED
@@ -505,7 +505,7 @@ class _CopyMeter:
         self._seconds += time.perf_counter() - begin
 
     def used(self) -> dict[str, Any]:
-        """What was copied, if anything was."""
+        """Return the bytes that were copied and the seconds that it took, if any."""
         if not self._bytes:
             return {}
         return {COPIED: self._bytes, COPYING: round(self._seconds, 6)}

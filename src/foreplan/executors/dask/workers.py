@@ -23,7 +23,7 @@ from foreplan.executors.progress import Report
 from foreplan.model.events import Event, MachineMessage, ProcessorLeaving
 from foreplan.quantities import duration
 
-NO_NEWS = 30.0  # seconds without news after which people are told what is waited for
+NO_NEWS = 30.0  # seconds without news after which a message says what the run waits for
 _SHOWN = 3  # tasks that are named
 
 

@@ -332,7 +332,7 @@ def answer(
             content = _content(result) if request["is_kept"] else None
     except BaseException as error:  # whatever it is, it must be told, not end the process
         if isinstance(error, Exception) and request["error"]:
-            with contextlib.suppress(Exception):  # it is told in words anyway
+            with contextlib.suppress(Exception):  # the reason is reported in words anyway
                 packing.write(request["error"], error)
         seconds = time.perf_counter() - begin
         return {"seconds": seconds, **_tell_error(error, doing)}
